@@ -1,6 +1,5 @@
 //! What one run is made from (B16, B17).
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +10,7 @@ use crate::events::data::{PermissionMode, Role};
 use crate::ids::{GoalId, Seq, TraceId};
 use crate::llm::Provider;
 use crate::llm::chat::Usage;
+use crate::tools::Shell;
 
 /// A model to call, with everything known of it.
 #[derive(Clone)]
@@ -34,7 +34,7 @@ impl std::fmt::Debug for Model {
 }
 
 /// Limits and places of tools.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ToolSettings {
     /// The working directory, canonical.
     pub cwd: PathBuf,
@@ -42,10 +42,8 @@ pub struct ToolSettings {
     pub temp: PathBuf,
     /// Git looks for repositories no higher.
     pub git_ceiling: Option<PathBuf>,
-    /// Marks every process of the run, so that all of them can be found and ended.
-    pub run_marker: String,
-    /// Environment of commands, before what the sandbox leaves out.
-    pub environment: Arc<BTreeMap<String, String>>,
+    /// What runs commands; one per run, so that what they leave running ends with it.
+    pub shell: Arc<Shell>,
     /// Longest result the model gets, in characters.
     pub output_chars: usize,
     /// How long a command may take by default.
@@ -53,7 +51,7 @@ pub struct ToolSettings {
 }
 
 /// One run (B16), with what this product adds.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct RunConfig {
     /// The model.
     pub model: Model,

@@ -11,7 +11,7 @@ use super::doom_loop::{self, DoomLoop, Judgement};
 use super::ports::{PermissionQuestion, Ports};
 use super::report::{CallRecord, RunError};
 use super::scribe::{Extra, Scribe};
-use crate::events::data::{Permission, PermissionMode, Role, Totals};
+use crate::events::data::{Permission, PermissionMode, Role};
 use crate::events::event::{Event, PREVIEW_BYTES, ToolCallEvent, ToolResultEvent};
 use crate::llm::chat::{ChatMessage, Content, ImageUrl, Part, ToolCall};
 use crate::prompts::{Library, PromptName, Section};
@@ -299,7 +299,6 @@ impl Executor<'_> {
         let extra = Extra { duration_ms: Some(duration_ms), ..Extra::default() };
         let sequence = scribe.record(ChatMessage::tool_result(&planned.call.id, content), &extra)?;
         scribe.event(self.result_event(planned, &outcome, duration_ms))?;
-        self.ports.meter.charge(self.config.role, &Totals { tool_calls: 1, ..Totals::default() });
         self.records.push(CallRecord {
             number: planned.number,
             tool: planned.tool.clone(),

@@ -17,3 +17,5 @@ mod streaming;
 pub mod structured;
 
 pub use report::{CallRecord, Finish, RunError, RunItem, RunReport};
+
+pub use crate::tools::{Ended, Shell};

@@ -3,7 +3,10 @@
 
 use async_trait::async_trait;
 
-use crate::events::data::{Permission, Role, Totals};
+use super::config::Model;
+use crate::events::data::{Permission, Role};
+use crate::events::problem::Problem;
+use crate::events::query::ModelChoice;
 use crate::ids::Seq;
 
 /// Around each step that can change files (architecture.md, "Rewind").
@@ -65,11 +68,8 @@ pub trait Inbox: Send + Sync {
     fn take(&self) -> Vec<Waiting>;
 }
 
-/// Counts what is spent.
+/// Knows what was spent, from the `usage` events.
 pub trait Meter: Send + Sync {
-    /// Adds the cost of one call or tool.
-    fn charge(&self, role: Role, spent: &Totals);
-
     /// Why nothing more may be spent, if so.
     fn exhausted(&self, role: Role) -> Option<String>;
 }
@@ -85,4 +85,20 @@ pub struct Ports<'a> {
     pub inbox: &'a dyn Inbox,
     /// What is spent.
     pub meter: &'a dyn Meter,
+}
+
+/// Finds models by name, and the one to use when none is named (cli.md, "Models").
+#[async_trait]
+pub trait Models: Send + Sync {
+    /// The model of a `PROVIDER/MODEL` reference.
+    ///
+    /// # Errors
+    /// There is no such provider, or its key is missing; says what to set.
+    async fn resolve(&self, reference: &str) -> Result<Model, Problem>;
+
+    /// The model to use when none is named, and why.
+    ///
+    /// # Errors
+    /// There is none; says how to get one.
+    async fn default_choice(&self) -> Result<ModelChoice, Problem>;
 }

@@ -27,7 +27,7 @@ use crate::events::event::Event;
 use crate::ids::Seq;
 use crate::llm::chat::{Answer, Caller, ChatMessage, ChatRole, FinishReason, Request, Usage};
 use crate::llm::error::ProviderError;
-use crate::llm::prices::estimate_tokens;
+use crate::llm::prices::estimate_message_tokens;
 use crate::llm::retry::{CallError, RetryPolicy, call_with_retry};
 use crate::prompts::{Library, PromptName, Section};
 use crate::stdx::bounded;
@@ -260,8 +260,7 @@ impl Runner {
             temp: settings.temp.clone(),
             outputs: self.store.outputs(config.trace.id()),
             call_id: String::new(),
-            run_marker: settings.run_marker.clone(),
-            environment: settings.environment.clone(),
+            shell: settings.shell.clone(),
             cancel: CancellationToken::new(),
             output_chars: settings.output_chars,
             command_timeout: settings.command_timeout,
@@ -305,6 +304,10 @@ impl Drive<'_> {
         let turns = self.config.max_iterations.or(self.config.preset.max_iterations).unwrap_or(DEFAULT_TURNS);
         let tools = if self.config.auto_execute_tools { Tools::Run } else { Tools::HandOver };
         let mut machine = Machine::new(Limits { turns: turns.max(1), last_turn: self.config.last_turn, tools });
+        if let Some(text) = self.already_done() {
+            self.text = Some(text);
+            return Ok(Ending::Completed);
+        }
         let mut input = Input::Begin;
         loop {
             let mut next = None;
@@ -320,6 +323,14 @@ impl Drive<'_> {
             // Every list of effects ends with a call, an execution or the end.
             input = next.unwrap_or(Input::Interrupt(Ending::Stopped));
         }
+    }
+
+    /// A trace whose newest message is a final text had come to its end before its process did;
+    /// asking again would only repeat it.
+    fn already_done(&self) -> Option<String> {
+        let last = self.scribe.history.last()?;
+        let done = last.role == ChatRole::Assistant && last.tool_calls.is_empty() && self.ports.inbox.is_empty();
+        done.then(|| last.plain_text())
     }
 
     async fn carry_out(&mut self, effect: Effect) -> Result<Option<Input>, RunError> {
@@ -457,7 +468,6 @@ impl Drive<'_> {
             duration_ms,
         };
         self.totals.add(&totals);
-        self.ports.meter.charge(self.config.role, &totals);
         let model = self.config.model.reference.clone();
         self.scribe.event(Event::Usage { role: self.config.role, model, totals, reported })?;
         let text = answer.message.plain_text();
@@ -476,8 +486,8 @@ impl Drive<'_> {
     }
 
     fn estimate(&self, answer: &Answer) -> Usage {
-        let sent: u64 = self.scribe.history.iter().map(|m| estimate_tokens(m)).sum();
-        Usage { prompt_tokens: sent, completion_tokens: estimate_tokens(&answer.message), ..Usage::default() }
+        let sent: u64 = self.scribe.history.iter().map(|m| estimate_message_tokens(m)).sum();
+        Usage { prompt_tokens: sent, completion_tokens: estimate_message_tokens(&answer.message), ..Usage::default() }
     }
 
     fn record_answer(&mut self) -> Result<(), RunError> {

@@ -136,6 +136,7 @@ pub fn record<'a>(
         snapshot_after: None,
         keep: Vec::new(),
         message: None,
+        undo: false,
     })
 }
 
@@ -248,6 +249,7 @@ mod tests {
                 snapshot_after: None,
                 keep: Vec::new(),
                 message: None,
+                undo: false,
             })));
             self.plan = after;
         }
