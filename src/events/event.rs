@@ -462,6 +462,7 @@ pub struct SessionStart {
 
 /// A value for the Worker and one for the Checker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PerRole_{T}")]
 pub struct PerRole<T> {
     /// The Worker's.
     pub worker: T,
