@@ -1,0 +1,1 @@
+//! Claims about snapshots, on real folders.
