@@ -1,1 +1,3 @@
-//! (room)
+//! The terminal interface.
+
+pub mod widgets;
