@@ -154,11 +154,12 @@ impl Executor<'_> {
         for p in &planned {
             scribe.event(self.call_event(p))?;
         }
+        let (toolset, cx) = (self.toolset, &self.cx);
         let runs = planned.iter().map(|p| {
-            let cx = ToolCx { call_id: p.call.id.clone(), ..self.cx.clone() };
+            let cx = ToolCx { call_id: p.call.id.clone(), ..cx.clone() };
             async move {
                 let started = Instant::now();
-                let outcome = self.toolset.run(&cx, &p.call.function.name, &p.call.function.arguments).await;
+                let outcome = toolset.run(&cx, &p.call.function.name, &p.call.function.arguments).await;
                 (outcome, started)
             }
         });

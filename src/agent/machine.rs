@@ -310,9 +310,11 @@ mod tests {
 
     fn inputs() -> impl Strategy<Value = Input> {
         prop_oneof![
-            (0_usize..3, any::<bool>(), any::<bool>(), any::<bool>()).prop_map(|(calls, has_text, cut, message_waits)| {
-                Input::Answered(Answered { calls, has_text, cut, message_waits })
-            }),
+            (0_usize..3, any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
+                |(calls, has_text, cut, message_waits)| {
+                    Input::Answered(Answered { calls, has_text, cut, message_waits })
+                }
+            ),
             any::<bool>().prop_map(|in_a_loop| Input::Executed { in_a_loop }),
         ]
     }

@@ -7,9 +7,9 @@ pub mod doom_loop;
 mod execute;
 mod heal;
 pub mod machine;
+mod plan_keeper;
 pub mod ports;
 pub mod preset;
-mod plan_keeper;
 mod report;
 pub mod runner;
 mod scribe;
@@ -18,4 +18,6 @@ pub mod structured;
 
 pub use report::{CallRecord, Finish, RunError, RunItem, RunReport};
 
+pub use crate::llm::chat::{ChatMessage, ChatRole};
+pub use crate::tools::registry::Registry as ToolRegistry;
 pub use crate::tools::{Ended, Shell};

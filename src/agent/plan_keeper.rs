@@ -24,7 +24,13 @@ pub struct PlanKeeper {
 
 impl PlanKeeper {
     /// Takes over a plan as it lies on disk.
-    pub fn new(store: Arc<FileSystemTraceStore>, clock: Arc<dyn Clock>, trace: TraceId, cycle: u32, plan: Plan) -> Self {
+    pub fn new(
+        store: Arc<FileSystemTraceStore>,
+        clock: Arc<dyn Clock>,
+        trace: TraceId,
+        cycle: u32,
+        plan: Plan,
+    ) -> Self {
         Self { store, clock, trace, cycle, plan: Mutex::new(plan) }
     }
 
@@ -45,7 +51,8 @@ impl PlanKeeper {
             return None;
         }
         let focus = plan.numbered().into_iter().find(|n| plan.current_id.as_ref() == Some(&n.goal.id));
-        let focus = focus.map(|n| format!("{} {}", n.number.unwrap_or_default(), n.goal.description)).unwrap_or_default();
+        let focus =
+            focus.map(|n| format!("{} {}", n.number.unwrap_or_default(), n.goal.description)).unwrap_or_default();
         Some((goal_tree::to_prompt(&plan, Detail::Compact), focus))
     }
 

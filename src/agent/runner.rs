@@ -445,7 +445,8 @@ impl Drive<'_> {
             }
         };
         streaming.flush();
-        match broken.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+        let broken = broken.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        match broken {
             Some(error) => Err(error.into()),
             None => Ok(answer),
         }
@@ -501,7 +502,8 @@ impl Drive<'_> {
         };
         let message = answer_message(answer);
         let works = message.tool_calls.iter().any(|c| !c.function.name.eq_ignore_ascii_case("goal"));
-        let is_checker_text = self.config.role == crate::events::data::Role::Checker && !message.plain_text().is_empty();
+        let is_checker_text =
+            self.config.role == crate::events::data::Role::Checker && !message.plain_text().is_empty();
         let text = message.plain_text();
         self.scribe.record(message, &extra)?;
         if works && self.config.role == crate::events::data::Role::Worker {

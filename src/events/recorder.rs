@@ -63,7 +63,13 @@ impl Recorder {
             inner: Mutex::new(inner),
             bus: Bus::default(),
             syncer,
+            observer: OnceLock::new(),
         }))
+    }
+
+    /// Names the one who sees every event right after it was journalled. Only the first counts.
+    pub fn observe(&self, observer: impl Fn(&Envelope) + Send + Sync + 'static) {
+        let _ = self.observer.set(Observer(Box::new(observer)));
     }
 
     /// The session whose journal this is.

@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::cycle::Step;
 use super::home::Home;
 use crate::events::data::Deliverable;
 use crate::stdx::atomic_file;
@@ -47,6 +48,18 @@ pub fn put_aside(cwd: &Path, home: &Home) -> io::Result<bool> {
     }
     move_file(&there, &home.put_aside())?;
     Ok(true)
+}
+
+/// The same when a session goes on. Only before a new cycle can the file be the person's; in the
+/// middle of a Worker's run it is the Worker's own.
+///
+/// # Errors
+/// It can't be moved.
+pub fn put_aside_for_resume(cwd: &Path, home: &Home, step: &Step) -> io::Result<()> {
+    match step {
+        Step::Start { .. } => put_aside(cwd, home).map(|_| ()),
+        Step::Work { .. } | Step::Check { .. } | Step::End(_) => Ok(()),
+    }
 }
 
 /// Puts it back where it was, when nothing has taken its place.
@@ -120,7 +133,10 @@ fn read_output(path: &Path) -> Result<Option<Vec<u8>>, String> {
         return Err(format!("`{OUTPUT}` is not an ordinary file"));
     }
     if meta.len() > MAX_OUTPUT {
-        return Err(format!("`{OUTPUT}` has {} bytes; at most {MAX_OUTPUT} are taken, put long results into files", meta.len()));
+        return Err(format!(
+            "`{OUTPUT}` has {} bytes; at most {MAX_OUTPUT} are taken, put long results into files",
+            meta.len()
+        ));
     }
     fs::read(path).map(Some).map_err(|e| format!("`{OUTPUT}` can't be read: {e}"))
 }

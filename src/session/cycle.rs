@@ -72,7 +72,12 @@ pub fn first_input(task: &Contract) -> Value {
 }
 
 /// The next cycle's input (A24), with the task's inputs and a person's message when there are any.
-pub fn next_input(task: &Contract, worker: Option<&WorkerResult>, checker: &CheckerResult, message: Option<&str>) -> Value {
+pub fn next_input(
+    task: &Contract,
+    worker: Option<&WorkerResult>,
+    checker: &CheckerResult,
+    message: Option<&str>,
+) -> Value {
     let mut input = Map::new();
     input.insert("review_verdict".to_owned(), json!(checker.verdict));
     input.insert("review_feedback".to_owned(), json!(checker.feedback));

@@ -109,7 +109,8 @@ mod tests {
 
     #[test]
     fn citations_are_tied_to_calls_that_ran() {
-        let calls = [call(1, "ls", Ended::Ran, 0), call(2, "x", Ended::TimedOut, 0), call(3, "cargo test", Ended::Ran, 1)];
+        let calls =
+            [call(1, "ls", Ended::Ran, 0), call(2, "x", Ended::TimedOut, 0), call(3, "cargo test", Ended::Ran, 1)];
         let numbers = |item: &str| {
             let evidence = resolve(&[item.to_owned()], &calls).remove(0);
             (evidence.text, evidence.calls.into_iter().map(|c| c.number).collect::<Vec<_>>())

@@ -70,7 +70,11 @@ fn claimed_gate(findings: &Findings<'_>) -> Gate {
             unchanged.then(|| format!("`{}` is claimed but is as it was when the session started", a.path))
         })
         .collect();
-    gate("claimed_files", &problems, format!("all {} claimed files are there and differ from the start", findings.artifacts.len()))
+    gate(
+        "claimed_files",
+        &problems,
+        format!("all {} claimed files are there and differ from the start", findings.artifacts.len()),
+    )
 }
 
 fn expected_gate(findings: &Findings<'_>) -> Gate {
@@ -106,15 +110,13 @@ fn is_below(path: &str, protected: &str) -> bool {
 pub fn facts(findings: &Findings<'_>) -> Vec<String> {
     let claimed: BTreeSet<&str> = findings.artifacts.iter().map(|a| a.path.as_str()).collect();
     let mentioned = |path: &str| claimed.iter().any(|c| is_below(path, c));
-    let unmentioned: Vec<&str> =
-        findings.in_cycle.iter().map(|c| c.path.as_str()).filter(|p| !mentioned(p)).collect();
+    let unmentioned: Vec<&str> = findings.in_cycle.iter().map(|c| c.path.as_str()).filter(|p| !mentioned(p)).collect();
     let changed: BTreeSet<&str> = findings.in_cycle.iter().map(|c| c.path.as_str()).collect();
     let mut facts = Vec::new();
     if !unmentioned.is_empty() {
         facts.push(format!("changed in this cycle without being mentioned: {}", list(&unmentioned)));
     }
-    let idle: Vec<&str> =
-        claimed.iter().copied().filter(|c| !changed.iter().any(|path| is_below(path, c))).collect();
+    let idle: Vec<&str> = claimed.iter().copied().filter(|c| !changed.iter().any(|path| is_below(path, c))).collect();
     if findings.previous.is_some() && !idle.is_empty() {
         facts.push(format!("claimed but unchanged in this cycle: {}", list(&idle)));
     }
@@ -212,9 +214,8 @@ fn sha256(path: &Path) -> String {
 
 /// Whether each expected file is in the working directory.
 pub fn expected(cwd: &Path, files: &[String]) -> Vec<(String, bool)> {
-    let there = |f: &String| {
-        relative(cwd, f).and_then(|r| cwd.join(r).canonicalize().ok()).is_some_and(|p| p.starts_with(cwd))
-    };
+    let there =
+        |f: &String| relative(cwd, f).and_then(|r| cwd.join(r).canonicalize().ok()).is_some_and(|p| p.starts_with(cwd));
     files.iter().map(|f| (f.clone(), there(f))).collect()
 }
 

@@ -4,6 +4,7 @@
 
 pub mod archive;
 pub mod checker;
+pub mod context;
 pub mod contract;
 pub mod cycle;
 pub mod evidence;

@@ -130,6 +130,9 @@ pub struct SessionRecord {
     /// When something happened last.
     #[serde(with = "serde_rfc3339")]
     pub active_at: Timestamp,
+    /// Time of running of the stretches that ended, in milliseconds.
+    #[serde(default)]
+    pub ran_ms: u64,
     /// When the stretch that runs began.
     #[serde(default, with = "serde_rfc3339::option")]
     pub running_since: Option<Timestamp>,
@@ -192,6 +195,7 @@ impl SessionRecord {
             last_snapshot: None,
             created_at: envelope.at,
             active_at: envelope.at,
+            ran_ms: 0,
             running_since: Some(envelope.at),
             ended_at: None,
             open_rewind: None,
@@ -243,8 +247,7 @@ impl SessionRecord {
         }
         let Some(number) = envelope.cycle else { return };
         if let Event::CycleStart { input_payload } = &envelope.event {
-            let detail =
-                CycleDetail { number, snapshot_before: self.last_snapshot.clone(), ..CycleDetail::default() };
+            let detail = CycleDetail { number, snapshot_before: self.last_snapshot.clone(), ..CycleDetail::default() };
             self.cycles.retain(|c| c.detail.number < number);
             self.cycles.push(CycleRecord { detail, input: input_payload.clone(), ..CycleRecord::default() });
             return;
@@ -304,6 +307,7 @@ impl SessionRecord {
         self.outcome = Some(outcome);
         self.waiting = false;
         self.ended_at = Some(at);
+        self.ran_ms += self.running_ms(at);
         self.running_since = None;
     }
 
@@ -376,6 +380,11 @@ impl SessionRecord {
         u64::try_from(open).unwrap_or(0)
     }
 
+    /// What everything cost until `now`, with the time of running.
+    pub fn totals_at(&self, now: Timestamp) -> Totals {
+        Totals { duration_ms: self.ran_ms + self.running_ms(now), ..self.totals }
+    }
+
     /// The line of the list.
     pub fn summary(&self, home: PathBuf) -> SessionSummary {
         SessionSummary {
@@ -389,7 +398,7 @@ impl SessionRecord {
             cycle: self.current().map_or(0, |c| c.detail.number),
             max_cycles: self.max_cycles,
             verdicts: self.cycles.iter().filter(|c| c.detail.ended).map(CycleRecord::verdict).collect(),
-            totals: self.totals,
+            totals: self.totals_at(self.active_at),
             home,
             dir: self.place.dir.clone(),
             scripted: self.scripted,

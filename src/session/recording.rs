@@ -73,7 +73,9 @@ impl Recording {
                 publish(&recorder, cycle, &trace, sequence, taken, say);
             }
             Err(error) => {
-                let text = format!("the working files could not be recorded: {error}; rewinding will not restore this step's files");
+                let text = format!(
+                    "the working files could not be recorded: {error}; rewinding will not restore this step's files"
+                );
                 let _ = recorder.record(Some(cycle), Some(&trace), Event::Note { text });
             }
         })

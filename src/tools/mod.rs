@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::events::data::FileChange;
 use crate::llm::chat::ToolSpec;
-use crate::sandbox::exec::Shell;
+pub use crate::sandbox::exec::Shell;
 
 /// What a tool does to the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -385,7 +385,13 @@ mod tests {
             "there is no goal `9`; the goals are 1, 2, 2.1, 2.2, 3"
         );
         assert!(error(&mut plan, PlanChange::default()).contains("nothing to do"));
-        assert!(error(&mut plan, PlanChange { under: Some("1".into()), after: Some("2".into()), ..adding(&["x"]) }).contains("only one"));
-        assert!(error(&mut Plan::default(), PlanChange { done: Some("x".into()), ..PlanChange::default() }).contains("no goal is in focus"));
+        assert!(
+            error(&mut plan, PlanChange { under: Some("1".into()), after: Some("2".into()), ..adding(&["x"]) })
+                .contains("only one")
+        );
+        assert!(
+            error(&mut Plan::default(), PlanChange { done: Some("x".into()), ..PlanChange::default() })
+                .contains("no goal is in focus")
+        );
     }
 }

@@ -151,7 +151,8 @@ impl Message {
                 (text.map(|t| Content::Text(t.to_owned())), self.tool_calls())
             }
             other => {
-                let content = serde_json::from_value(other.clone()).unwrap_or_else(|_| Content::Text(other.to_string()));
+                let content =
+                    serde_json::from_value(other.clone()).unwrap_or_else(|_| Content::Text(other.to_string()));
                 (Some(content), Vec::new())
             }
         };
@@ -229,7 +230,8 @@ mod tests {
         round_trip(ChatMessage::text(ChatRole::User, "漢字"));
         round_trip(ChatMessage::tool_result("call_1", Content::Text(String::new())));
         let mut calls = ChatMessage::text(ChatRole::Assistant, "I look.");
-        calls.tool_calls = vec![ToolCall::new("call_1", "read_file", "{\"path\":\"a\"}"), ToolCall::new("call_2", "x", "{bad")];
+        calls.tool_calls =
+            vec![ToolCall::new("call_1", "read_file", "{\"path\":\"a\"}"), ToolCall::new("call_2", "x", "{bad")];
         round_trip(calls.clone());
         calls.content = None;
         assert_eq!(describe(&calls), "read_file({\"path\":\"a\"}), x({bad)");

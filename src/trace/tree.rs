@@ -125,7 +125,8 @@ pub(crate) mod tests {
             kind if kind.starts_with('c') => {
                 let n: usize = kind[1..].parse().unwrap();
                 let mut chat = ChatMessage::text(ChatRole::Assistant, "");
-                chat.tool_calls = (1..=n).map(|i| ToolCall::new(format!("{sequence}.{i}"), "bash_command", "{}")).collect();
+                chat.tool_calls =
+                    (1..=n).map(|i| ToolCall::new(format!("{sequence}.{i}"), "bash_command", "{}")).collect();
                 chat
             }
             kind => ChatMessage::tool_result(&kind[2..], Content::Text("ok".into())),
