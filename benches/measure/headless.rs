@@ -155,11 +155,13 @@ fn kill_after(pid: u32, limit: Duration) -> std::sync::mpsc::Sender<()> {
     tx
 }
 
+/// The newest word of the program on what it holds its tools within.
 fn boundary(events: &str) -> String {
-    let found = events.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    let found = found.filter(|event| event["type"] == "boundary").next_back();
-    let found = found.and_then(|event| event["level"].as_str().map(str::to_owned));
-    found.unwrap_or_else(|| "not said".to_owned())
+    let newest = events.lines().rev().find_map(|line| {
+        let event: serde_json::Value = serde_json::from_str(line).ok()?;
+        (event["type"] == "boundary").then(|| event["level"].as_str().map(str::to_owned))?
+    });
+    newest.unwrap_or_else(|| "not said".to_owned())
 }
 
 /// The median over all runs, shown as a time.
