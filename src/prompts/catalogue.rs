@@ -35,6 +35,12 @@ pub enum PromptName {
     DoomLoop,
     /// Stands in for the result of a call that the length limit cut off.
     TruncatedCall,
+    /// The model answered nothing and is asked again.
+    EmptyAnswer,
+    /// The model's text was cut off by the length limit and it is asked to go on.
+    CutAnswer,
+    /// Stands in for the result of a call made after the last round of tools (A20).
+    NoMoreTools,
 }
 
 /// What is known of a built-in prompt.
@@ -62,7 +68,7 @@ macro_rules! entry {
 
 impl PromptName {
     /// Every built-in prompt.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 16] = [
         Self::WorkerSystem,
         Self::OutputProtocol,
         Self::WorkerUser,
@@ -76,6 +82,9 @@ impl PromptName {
         Self::InterruptedTool,
         Self::DoomLoop,
         Self::TruncatedCall,
+        Self::EmptyAnswer,
+        Self::CutAnswer,
+        Self::NoMoreTools,
     ];
 
     pub(super) fn entry(self) -> Entry {
@@ -102,6 +111,9 @@ impl PromptName {
             Self::InterruptedTool => entry!("core/interrupted_tool.prompt", &[Tool], &["tool"]),
             Self::DoomLoop => entry!("core/doom_loop.prompt", &[Tool], &["tool", "count"]),
             Self::TruncatedCall => entry!("core/truncated_call.prompt", &[Tool], &["tool"]),
+            Self::EmptyAnswer => entry!("core/empty_answer.prompt", &[User], &[]),
+            Self::CutAnswer => entry!("core/cut_answer.prompt", &[User], &[]),
+            Self::NoMoreTools => entry!("core/no_more_tools.prompt", &[Tool], &[]),
         }
     }
 
