@@ -33,10 +33,8 @@ fn project_files() -> Vec<String> {
 /// A room's `tests.rs` needs no word of its own: it makes claims about the file it belongs to.
 #[test]
 fn every_file_opens_by_saying_what_it_is() {
-    let silent: Vec<String> = all_rust_files()
-        .into_iter()
-        .filter(|path| !is_test_file(path) && !read(path).starts_with("//! "))
-        .collect();
+    let silent: Vec<String> =
+        all_rust_files().into_iter().filter(|path| !is_test_file(path) && !read(path).starts_with("//! ")).collect();
     assert_eq!(silent, Vec::<String>::new(), "open these files with `//! ` and what they own");
 }
 
