@@ -46,7 +46,7 @@ pub fn rust_files(folder: &str) -> Vec<String> {
 
 /// Whether a file of `src/` holds nothing but tests.
 pub fn is_test_file(path: &str) -> bool {
-    path.ends_with("/tests.rs") || path.contains("/tests/")
+    path.starts_with("src/") && (path.ends_with("/tests.rs") || path.contains("/tests/"))
 }
 
 /// The tokens of a Rust text: comments are gone, documentation and strings are literals.

@@ -1,3 +1,5 @@
+//! Claims about the arguments: what is accepted, what is refused and how, and the help.
+
 use clap::CommandFactory;
 use clap::error::ErrorKind;
 

@@ -1,3 +1,5 @@
+//! Claims about the layers of configuration: which wins, and what is refused where.
+
 use pretty_assertions::assert_eq;
 
 use super::*;

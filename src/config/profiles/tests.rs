@@ -1,3 +1,5 @@
+//! Claims about the profiles of `workers.yaml`.
+
 use pretty_assertions::assert_eq;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Claims about trying again: what is, how often, and after which wait.
+
 use std::sync::Mutex;
 
 use super::*;
