@@ -1,6 +1,7 @@
 //! The folders that are the program's own: configuration, data, state, cache, runtime. Follows
 //! the XDG variables where they are set, else the platform's habit. Creates nothing.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::environment::Environment;
@@ -59,6 +60,13 @@ impl Paths {
     /// Where the log files lie, one a day.
     pub fn log_dir(&self) -> PathBuf {
         self.state.join("log")
+    }
+
+    /// The newest log file, if there is any.
+    pub fn newest_log(&self) -> Option<PathBuf> {
+        let files = fs::read_dir(self.log_dir()).ok()?.flatten().map(|entry| entry.path());
+        // Their names end in the day, so the order of names is the order of days.
+        files.filter(|path| path.extension().is_some_and(|extension| extension == "log")).max()
     }
 
     /// Which projects' configuration the person accepted.
