@@ -4,6 +4,9 @@
 
 pub mod chat;
 pub mod error;
+pub mod prices;
+pub mod retry;
+pub mod scripted;
 
 use async_trait::async_trait;
 
@@ -31,7 +34,7 @@ pub trait Provider: Send + Sync + std::fmt::Debug {
     async fn call(
         &self,
         request: &Request,
-        on_delta: &(dyn Fn(Delta<'_>) + Send + Sync),
+        on_delta: &(dyn for<'d> Fn(Delta<'d>) + Send + Sync),
     ) -> Result<Answer, ProviderError>;
 
     /// The models that this key may use, as the provider lists them.
