@@ -266,7 +266,7 @@ mod tests {
     }
 
     fn environment() -> Environment {
-        Environment { variables: Default::default(), current_dir: "/work".into() }
+        Environment { variables: Default::default(), current_dir: "/here".into() }
     }
 
     fn run(arguments: &[&str]) -> LaunchSpec {
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn a_bare_run_leaves_everything_to_profile_and_configuration() {
         let contract = Contract { objective: "build it".into(), ..Contract::default() };
-        let expected = LaunchSpec { contract, dir: "/work".into(), headless: true, ..LaunchSpec::default() };
+        let expected = LaunchSpec { contract, dir: "/here".into(), headless: true, ..LaunchSpec::default() };
         assert_eq!(run(&["build it"]), expected);
         assert_eq!(parse(&["run", "build it"]).layer(), Table::new());
     }
@@ -302,7 +302,7 @@ mod tests {
                 protected: Vec::new(),
             },
             name: Some("page".into()),
-            dir: "/work/sub".into(),
+            dir: "/here/sub".into(),
             place: Some(Where::InPlace),
             profiles: PerRole { worker: Some("fast".into()), checker: Some("strict".into()) },
             models: PerRole { worker: Some("a/x".into()), checker: Some("b/y".into()) },
@@ -350,10 +350,10 @@ mod tests {
             let spec = run(&[options, &["x"]].concat());
             assert_eq!((spec.place, spec.dir), (place, PathBuf::from(dir)));
         };
-        check(&["--in-place"], Some(Where::InPlace), "/work");
+        check(&["--in-place"], Some(Where::InPlace), "/here");
         check(&["--in-place=/tmp"], Some(Where::InPlace), "/tmp");
-        check(&["--worktree"], Some(Where::Worktree), "/work");
-        check(&["--scratch"], Some(Where::Scratch), "/work");
+        check(&["--worktree"], Some(Where::Worktree), "/here");
+        check(&["--scratch"], Some(Where::Scratch), "/here");
     }
 
     #[test]
@@ -387,11 +387,11 @@ mod tests {
         );
         assert_eq!(
             command(&["apply", "last", "--to", "home", "--cycle", "2", "--force"]),
-            Sent::Apply { session: id(), cycle: Some(2), to: Some("/work/home".into()), force: true }
+            Sent::Apply { session: id(), cycle: Some(2), to: Some("/here/home".into()), force: true }
         );
         assert_eq!(
             command(&["export", "last", "-o", "a.tgz"]),
-            Sent::Export { session: id(), file: Some("/work/a.tgz".into()) }
+            Sent::Export { session: id(), file: Some("/here/a.tgz".into()) }
         );
     }
 }

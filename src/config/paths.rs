@@ -109,7 +109,7 @@ mod tests {
 
     fn environment(variables: &[(&str, &str)]) -> Environment {
         let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        Environment { variables, current_dir: "/work".into() }
+        Environment { variables, current_dir: "/here".into() }
     }
 
     #[test]

@@ -1,3 +1,5 @@
+//! Claims about the arguments: what is taken, what is refused and with which words.
+
 use clap::CommandFactory;
 use clap::error::ErrorKind;
 

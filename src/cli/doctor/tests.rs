@@ -1,3 +1,5 @@
+//! Claims about the report: what is shown, what never is, and that it survives a broken configuration.
+
 use std::fs;
 
 use toml::Table;

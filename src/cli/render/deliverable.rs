@@ -43,9 +43,9 @@ mod tests {
             "instruction_to_user": "Open index.html.",
             "extra": 1,
         });
-        let expected = "a page was built\n\nIt has a title.\nAnd a paragraph.\n\n/work/index.html\n/abs/style.css\n\nOpen index.html.\n";
-        assert_eq!(deliverable(&output, Path::new("/work")), expected);
-        assert_eq!(deliverable(&json!({"summary": "done"}), Path::new("/work")), "done\n");
-        assert_eq!(deliverable(&json!({"odd": 1}), Path::new("/work")), "{\n  \"odd\": 1\n}\n");
+        let expected = "a page was built\n\nIt has a title.\nAnd a paragraph.\n\n/here/index.html\n/abs/style.css\n\nOpen index.html.\n";
+        assert_eq!(deliverable(&output, Path::new("/here")), expected);
+        assert_eq!(deliverable(&json!({"summary": "done"}), Path::new("/here")), "done\n");
+        assert_eq!(deliverable(&json!({"odd": 1}), Path::new("/here")), "{\n  \"odd\": 1\n}\n");
     }
 }

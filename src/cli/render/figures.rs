@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::paint::Tone;
-use crate::events::data::{ChangeKind, FileChange, Outcome, Totals, Verdict};
+use crate::events::data::{Budget, ChangeKind, FileChange, Outcome, Totals, Verdict};
 
 /// `950`, `12.3k`, `4.0M`.
 pub fn count(n: u64) -> String {
@@ -64,6 +64,17 @@ pub fn totals(totals: &Totals) -> String {
     )
 }
 
+/// Limits in words.
+pub fn budget(budget: &Budget) -> String {
+    let parts = [
+        budget.tokens.map(|tokens| format!("{} tokens", count(tokens))),
+        budget.usd.map(money),
+        budget.time_ms.map(time),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { "none".to_owned() } else { parts.join(" · ") }
+}
+
 /// Mark, word and tone of a verdict; none is `unverified`.
 pub fn verdict(verdict: Option<Verdict>) -> (&'static str, &'static str, Tone) {
     match verdict {
@@ -120,6 +131,13 @@ mod tests {
         let at = |minutes: i64| Timestamp::from_second(minutes * 60).unwrap();
         let words = [0, 5, 125, 1500, 5000].map(|minutes| ago(at(0), at(minutes)));
         assert_eq!(words, ["just now", "5 min ago", "2 h ago", "1 day ago", "3 days ago"]);
+    }
+
+    #[test]
+    fn limits_are_named_or_there_are_none() {
+        let limits = Budget { tokens: Some(200_000), usd: Some(2.5), time_ms: Some(300_000) };
+        assert_eq!(budget(&limits), "200.0k tokens · $2.50 · 5 m 00 s");
+        assert_eq!(budget(&Budget::default()), "none");
     }
 
     #[test]

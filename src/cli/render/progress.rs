@@ -88,6 +88,10 @@ impl Progress {
             Event::WorkerToolResult(result) => self.result(Role::Worker, result, at),
             Event::CheckerToolResult(result) => self.result(Role::Checker, result, at),
             Event::WorkerComplete { result } => self.worker_complete(result),
+            Event::OutputTaken { valid: true, .. } => Vec::new(),
+            Event::OutputTaken { valid: false, .. } => {
+                vec![self.warning("    what was handed in is not a valid `__output.json`".to_owned())]
+            }
             Event::GateResult(gate) => {
                 let (mark, tone) = if gate.ok { ("✓", Tone::Good) } else { ("✗", Tone::Bad) };
                 vec![format!("    {} gate {}: {}", self.paint.tone(tone, mark), gate.name, short(&gate.detail))]
@@ -163,6 +167,7 @@ impl Progress {
             Event::BudgetWarning { budget, percent } => {
                 vec![self.warning(format!("  {percent} % of the {budget} budget is used"))]
             }
+            Event::BudgetSet { budget } => vec![format!("  limits from now on: {}", figures::budget(budget))],
             Event::Fork { session } => vec![format!("  forked as session {session}")],
             Event::Note { text } => vec![format!("  note: {}", short(text))],
             Event::TraceStart { .. } | Event::TextDelta { .. } | Event::ThinkingDelta { .. } => Vec::new(),

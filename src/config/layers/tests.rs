@@ -1,3 +1,5 @@
+//! Claims about the layers: their order, their errors word by word, and what a project may do.
+
 use pretty_assertions::assert_eq;
 
 use super::*;

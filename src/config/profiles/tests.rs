@@ -1,3 +1,5 @@
+//! Claims about `workers.yaml`: what is read, and its errors word by word.
+
 use pretty_assertions::assert_eq;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Claims about progress, from events made by hand.
+
 use serde_json::json;
 
 use super::*;
@@ -32,7 +34,7 @@ fn start() -> Event {
             base_branch: None,
             base_commit: None,
         },
-        launched_from: "/work".into(),
+        launched_from: "/here".into(),
         profiles: PerRole::default(),
         models: PerRole { worker: "a/x".into(), checker: "b/y".into() },
         model_reason: "named on the command line".into(),

@@ -1,3 +1,5 @@
+//! Claims about the tables, from sessions made by hand.
+
 use serde_json::json;
 
 use super::*;
