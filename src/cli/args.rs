@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde_json::Value;
 
 use crate::config::check::model_reference;
+use crate::config::layers::{CONFIG_VARIABLE, LOG_VARIABLE, VARIABLES};
 use crate::config::{PermissionSetting, duration};
 use crate::events::command::Inputs;
 
@@ -31,11 +32,29 @@ const AFTER: &str = "\
 SESSION is an id, the beginning of one, a session's name, or `last`.
 Start with `super-agent demo`: it needs no key and no network.";
 
+/// The same, with the variables.
+fn after_long() -> String {
+    let mut text = format!("{AFTER}\n\nVariables, each above the configuration files and below the options:\n");
+    for variable in VARIABLES {
+        text.push_str(&format!("  {:<29}sets `{}`\n", variable.name, variable.key));
+    }
+    text.push_str(&format!("  {CONFIG_VARIABLE:<29}names another `config.toml`\n"));
+    text.push_str(&format!("  {LOG_VARIABLE:<29}what is logged, as `info` or `super_agent::llm=debug`\n"));
+    text.push_str(&format!("  {:<29}no colours", "NO_COLOR"));
+    text
+}
+
 /// Runs an objective through Worker–Checker cycles: work that is verified rather than claimed.
 ///
 /// Without a command the terminal interface opens.
 #[derive(Clone, Debug, PartialEq, Parser)]
-#[command(name = "super-agent", version, after_help = AFTER, infer_long_args = false, disable_help_subcommand = true)]
+#[command(
+    name = "super-agent",
+    version,
+    after_help = AFTER,
+    after_long_help = after_long(),
+    disable_help_subcommand = true
+)]
 pub struct Arguments {
     /// Options of every command.
     #[command(flatten)]
@@ -55,8 +74,16 @@ pub struct Common {
     /// Read this file instead of the usual `config.toml`
     #[arg(long, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
-    /// When to use colours
-    #[arg(long, value_name = "WHEN", global = true, default_value_t, value_enum, hide_possible_values = false)]
+    /// When to use colours: auto (on a terminal, unless `NO_COLOR` is set), always, never
+    #[arg(
+        long,
+        value_name = "WHEN",
+        global = true,
+        default_value_t,
+        value_enum,
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
     pub color: ColorWhen,
 }
 
@@ -117,10 +144,13 @@ pub struct RunArgs {
     #[arg(value_name = "OBJECTIVE")]
     pub objective: Option<String>,
     /// Read the objective from a file
-    #[arg(short, long, value_name = "FILE", conflicts_with = "objective")]
+    #[arg(short, long, value_name = "FILE", conflicts_with = "objective", help_heading = "Task")]
     pub file: Option<PathBuf>,
+    /// Inputs of the task, as a JSON object
+    #[arg(long, value_name = "JSON", value_parser = inputs, help_heading = "Task")]
+    pub input: Option<Inputs>,
     /// Name of the session
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = "Task")]
     pub name: Option<String>,
     /// Where to work.
     #[command(flatten)]
@@ -149,11 +179,8 @@ pub struct RunArgs {
     /// A command that must succeed on the result; may be given several times
     #[arg(long, value_name = "COMMAND", help_heading = "Expected outcome")]
     pub check: Vec<String>,
-    /// Inputs of the task, as a JSON object
-    #[arg(long, value_name = "JSON", value_parser = inputs)]
-    pub input: Option<Inputs>,
     /// What tools may do unasked: bypassPermissions, acceptEdits, ask, plan
-    #[arg(long, value_name = "MODE", value_parser = permission_mode)]
+    #[arg(long, value_name = "MODE", value_parser = permission_mode, help_heading = "Limits")]
     pub permission_mode: Option<PermissionSetting>,
     /// What is printed.
     #[command(flatten)]

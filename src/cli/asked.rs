@@ -1,6 +1,8 @@
 //! What the arguments amount to: the layer of settings they make, the launch they describe, the
-//! command they send. Reads nothing; objective and folder are passed in.
+//! command they send. Reads nothing but the objective, where an option says so.
 
+use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,7 +19,11 @@ use crate::config::layers::set;
 use crate::events::command::{Command as Sent, LaunchSpec, Overrides, Where};
 use crate::events::data::{Budget, Contract, PermissionMode};
 use crate::events::event::PerRole;
+use crate::events::problem::Problem;
 use crate::ids::{SessionId, TraceId};
+
+/// Longest objective taken, in bytes.
+const LONGEST_OBJECTIVE: u64 = 1024 * 1024;
 
 impl Arguments {
     /// The topmost layer of configuration: settings that were given as options, with the keys of
@@ -35,6 +41,30 @@ impl Arguments {
 }
 
 impl RunArgs {
+    /// The objective: the argument itself, a file's content, or what `input` gives for `-`.
+    ///
+    /// # Errors
+    /// There is none, it is empty, can't be read, or is too long.
+    pub fn read_objective(&self, environment: &Environment, input: impl Read) -> Result<String, Problem> {
+        let (source, text) = match (&self.objective, &self.file) {
+            (Some(text), _) if text != "-" => ("the objective".to_owned(), Ok(text.clone())),
+            (Some(_), _) => ("standard input".to_owned(), read_text(input)),
+            (None, Some(file)) => {
+                let file = environment.absolute(file, &environment.current_dir);
+                (format!("`{}`", file.display()), fs::File::open(&file).and_then(read_text))
+            }
+            (None, None) => {
+                return Err(Problem::usage("there is no objective")
+                    .hint("say what is to be done: `super-agent run \"…\"`, `-f FILE`, or `-` for standard input"));
+            }
+        };
+        let text = text.map_err(|error| Problem::usage(format!("can't read the objective from {source}: {error}")))?;
+        if text.trim().is_empty() {
+            return Err(Problem::usage(format!("{source} is empty")).hint("say what is to be done"));
+        }
+        Ok(text.trim().to_owned())
+    }
+
     fn layer(&self, table: &mut Table) {
         let texts = [
             ("model", self.models.model.clone()),
@@ -180,6 +210,15 @@ impl ExportArgs {
     }
 }
 
+fn read_text(input: impl Read) -> std::io::Result<String> {
+    let mut text = String::new();
+    input.take(LONGEST_OBJECTIVE + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > LONGEST_OBJECTIVE {
+        return Err(std::io::Error::other("it is longer than 1 MB; put the material into files and name them"));
+    }
+    Ok(text)
+}
+
 /// The expected outcome that `--expect-file` and `--require` describe (A28).
 fn expected_output(files: &[String], requirements: &[String]) -> Option<Value> {
     let mut expected = Map::new();
@@ -227,7 +266,7 @@ mod tests {
     }
 
     fn environment() -> Environment {
-        Environment { variables: Default::default(), current_dir: "/work".into() }
+        Environment { variables: Default::default(), current_dir: "/here".into() }
     }
 
     fn run(arguments: &[&str]) -> LaunchSpec {
@@ -239,7 +278,7 @@ mod tests {
     #[test]
     fn a_bare_run_leaves_everything_to_profile_and_configuration() {
         let contract = Contract { objective: "build it".into(), ..Contract::default() };
-        let expected = LaunchSpec { contract, dir: "/work".into(), headless: true, ..LaunchSpec::default() };
+        let expected = LaunchSpec { contract, dir: "/here".into(), headless: true, ..LaunchSpec::default() };
         assert_eq!(run(&["build it"]), expected);
         assert_eq!(parse(&["run", "build it"]).layer(), Table::new());
     }
@@ -263,7 +302,7 @@ mod tests {
                 protected: Vec::new(),
             },
             name: Some("page".into()),
-            dir: "/work/sub".into(),
+            dir: "/here/sub".into(),
             place: Some(Where::InPlace),
             profiles: PerRole { worker: Some("fast".into()), checker: Some("strict".into()) },
             models: PerRole { worker: Some("a/x".into()), checker: Some("b/y".into()) },
@@ -285,15 +324,36 @@ mod tests {
     }
 
     #[test]
+    fn the_objective_is_read_from_where_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("task.md"), "from a file\n").unwrap();
+        fs::write(dir.path().join("empty.md"), " \n").unwrap();
+        let environment = Environment { variables: Default::default(), current_dir: dir.path().to_owned() };
+        let read = |arguments: &[&str]| {
+            let Some(Command::Run(run)) = parse(&[&["run"], arguments].concat()).command else { panic!("not `run`") };
+            run.read_objective(&environment, &b"from a pipe\n"[..]).map_err(|problem| problem.what)
+        };
+        assert_eq!(read(&["as it is"]), Ok("as it is".into()));
+        assert_eq!(read(&["-"]), Ok("from a pipe".into()));
+        assert_eq!(read(&["-f", "task.md"]), Ok("from a file".into()));
+        assert_eq!(read(&[]), Err("there is no objective".into()));
+        assert_eq!(read(&[""]), Err("the objective is empty".into()));
+        let file = |name: &str| format!("`{}`", dir.path().join(name).display());
+        assert_eq!(read(&["-f", "empty.md"]), Err(format!("{} is empty", file("empty.md"))));
+        let missing = read(&["-f", "none.md"]).unwrap_err();
+        assert!(missing.starts_with(&format!("can't read the objective from {}: ", file("none.md"))), "{missing}");
+    }
+
+    #[test]
     fn a_place_is_taken_as_it_was_asked_for() {
         let check = |options: &[&str], place: Option<Where>, dir: &str| {
             let spec = run(&[options, &["x"]].concat());
             assert_eq!((spec.place, spec.dir), (place, PathBuf::from(dir)));
         };
-        check(&["--in-place"], Some(Where::InPlace), "/work");
+        check(&["--in-place"], Some(Where::InPlace), "/here");
         check(&["--in-place=/tmp"], Some(Where::InPlace), "/tmp");
-        check(&["--worktree"], Some(Where::Worktree), "/work");
-        check(&["--scratch"], Some(Where::Scratch), "/work");
+        check(&["--worktree"], Some(Where::Worktree), "/here");
+        check(&["--scratch"], Some(Where::Scratch), "/here");
     }
 
     #[test]
@@ -327,11 +387,11 @@ mod tests {
         );
         assert_eq!(
             command(&["apply", "last", "--to", "home", "--cycle", "2", "--force"]),
-            Sent::Apply { session: id(), cycle: Some(2), to: Some("/work/home".into()), force: true }
+            Sent::Apply { session: id(), cycle: Some(2), to: Some("/here/home".into()), force: true }
         );
         assert_eq!(
             command(&["export", "last", "-o", "a.tgz"]),
-            Sent::Export { session: id(), file: Some("/work/a.tgz".into()) }
+            Sent::Export { session: id(), file: Some("/here/a.tgz".into()) }
         );
     }
 }

@@ -3,6 +3,10 @@
 pub mod args;
 pub mod asked;
 pub mod completions;
+pub mod doctor;
+pub mod log;
+pub mod render;
+pub mod trust;
 
 /// Runs the program.
 pub fn main() -> std::process::ExitCode {

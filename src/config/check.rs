@@ -38,6 +38,13 @@ pub fn model_reference(model: &str) -> Result<(), String> {
     }
 }
 
+/// Whether a text can be the name of a variable.
+fn is_variable(name: &str) -> bool {
+    let mut chars = name.chars();
+    let first = chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
+    first && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
 #[derive(Default)]
 struct Found(Vec<Nonsense>);
 
@@ -124,6 +131,16 @@ impl Found {
                 && !(url.starts_with("https://") || url.starts_with("http://"))
             {
                 self.add(format!("{above}.base_url"), "must begin with `https://` or `http://`");
+            }
+            // A key pasted here by mistake must not be shown.
+            if provider.api_key_env.as_deref().is_some_and(|name| !name.is_empty() && !is_variable(name)) {
+                self.add(format!("{above}.api_key_env"), "must be the name of a variable, not the key itself");
+            }
+        }
+        for (name, secret) in &config.secrets {
+            if !is_variable(&secret.env) {
+                let key = format!("{}.env", dotted("secrets", name));
+                self.add(key, "must be the name of a variable, not the secret itself");
             }
         }
         for (model, price) in &config.prices {

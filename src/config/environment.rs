@@ -59,7 +59,7 @@ mod tests {
     fn paths_are_read_as_people_type_them() {
         let environment = Environment {
             variables: [("HOME".to_owned(), "/home/ada".to_owned())].into(),
-            current_dir: "/work".into(),
+            current_dir: "/here".into(),
         };
         let check = |path: &str, expected: &str| {
             assert_eq!(environment.absolute(Path::new(path), Path::new("/base")), Path::new(expected));

@@ -1,6 +1,7 @@
 //! The folders that are the program's own: configuration, data, state, cache, runtime. Follows
 //! the XDG variables where they are set, else the platform's habit. Creates nothing.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::environment::Environment;
@@ -61,6 +62,13 @@ impl Paths {
         self.state.join("log")
     }
 
+    /// The newest log file, if there is any.
+    pub fn newest_log(&self) -> Option<PathBuf> {
+        let files = fs::read_dir(self.log_dir()).ok()?.flatten().map(|entry| entry.path());
+        // Their names end in the day, so the order of names is the order of days.
+        files.filter(|path| path.extension().is_some_and(|extension| extension == "log")).max()
+    }
+
     /// Which projects' configuration the person accepted.
     pub fn trust_file(&self) -> PathBuf {
         self.state.join("trust.json")
@@ -101,7 +109,7 @@ mod tests {
 
     fn environment(variables: &[(&str, &str)]) -> Environment {
         let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        Environment { variables, current_dir: "/work".into() }
+        Environment { variables, current_dir: "/here".into() }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Claims about the arguments: what is accepted, what is refused and how, and the help.
+//! Claims about the arguments: what is taken, what is refused and with which words.
 
 use clap::CommandFactory;
 use clap::error::ErrorKind;

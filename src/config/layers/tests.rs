@@ -1,4 +1,4 @@
-//! Claims about the layers of configuration: which wins, and what is refused where.
+//! Claims about the layers: their order, their errors word by word, and what a project may do.
 
 use pretty_assertions::assert_eq;
 
@@ -172,6 +172,14 @@ fn a_value_without_sense_names_its_line_and_the_way_out() {
     check_error(
         "[providers.own]\nbase_url = \"localhost:1\"\n",
         "`providers.own.base_url`: must begin with `https://` or `http://` (FILE:2)",
+    );
+    check_error(
+        "[providers.own]\napi_key_env = \"sk-1234\"\n",
+        "`providers.own.api_key_env`: must be the name of a variable, not the key itself (FILE:2)",
+    );
+    check_error(
+        "[secrets.x]\nenv = \"sk-1234\"\n",
+        "`secrets.x.env`: must be the name of a variable, not the secret itself (FILE:2)",
     );
     check_error(
         "[prices.\"a/b.c\"]\ninput = nan\n",

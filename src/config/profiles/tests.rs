@@ -1,4 +1,4 @@
-//! Claims about the profiles of `workers.yaml`.
+//! Claims about `workers.yaml`: what is read, and its errors word by word.
 
 use pretty_assertions::assert_eq;
 
