@@ -22,7 +22,7 @@ const MOST_SECONDS: u64 = 600;
 #[serde(deny_unknown_fields)]
 struct Arguments {
     command: String,
-    /// At most 600; a tree of processes that takes longer is killed
+    /// Seconds until it is killed, at most 600
     timeout_s: Option<u64>,
     /// Folder to run in
     cwd: Option<String>,
