@@ -88,7 +88,8 @@ pub struct Started {
     pub output: PathBuf,
 }
 
-/// Runs the commands of one trace. What they leave running ends with it.
+/// Runs the commands of one trace. What they leave running ends with [`Shell::end`], or when this is
+/// dropped (then without grace, and the dropping thread waits for it).
 #[derive(Debug)]
 pub struct Shell {
     program: PathBuf,
@@ -127,6 +128,9 @@ impl Shell {
     /// Returns within two seconds after `cancel` fires; nothing that it started is left then. The
     /// same holds, without grace, when the future is dropped.
     pub async fn run(&self, spec: &CommandSpec, cancel: &CancellationToken) -> io::Result<CommandOutput> {
+        if cancel.is_cancelled() {
+            return Ok(CommandOutput { end: CommandEnd::Stopped, output: Captured::default(), left: Vec::new() });
+        }
         let mut running = self.spawn(spec)?;
         let mut capture = Capture::new(spec.keep, &spec.output, MOST_STORED);
         match running.follow(&mut capture, spec.timeout, cancel).await? {
@@ -358,6 +362,7 @@ impl Running {
         let _ = tokio::time::timeout(KILLING, self.child.wait()).await;
         self.drain(&mut capture).await;
         self.settled(false);
+        processes::reap();
         CommandOutput { end, output: capture.captured(), left: processes::leftovers(self.pid, &self.call) }
     }
 

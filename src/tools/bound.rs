@@ -131,6 +131,7 @@ fn newlines(text: &str) -> u64 {
 /// A size for people: `512 bytes`, `1.5 KB`, `98.2 MB` (powers of ten).
 pub fn size(bytes: u64) -> String {
     match bytes {
+        1 => "1 byte".to_owned(),
         0..1_000 => format!("{bytes} bytes"),
         1_000..1_000_000 => format!("{:.1} KB", bytes as f64 / 1e3),
         1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),

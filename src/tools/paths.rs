@@ -30,20 +30,38 @@ pub struct Inside {
     pub shown: String,
 }
 
+/// Why a call is not carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Declined {
+    /// It can't be.
+    Failed(String),
+    /// It may not be.
+    Refused(String),
+}
+
+impl From<Declined> for ToolOutcome {
+    fn from(declined: Declined) -> Self {
+        match declined {
+            Declined::Failed(why) => Self::failed(why),
+            Declined::Refused(why) => Self::refused(why),
+        }
+    }
+}
+
 /// Finds where `text`, relative to `cwd` or absolute, leads.
 ///
 /// # Errors
 /// A refusal that names the working directory when it leads out of it, a failure when it is no path.
-pub fn resolve(cwd: &Path, text: &str, access: Access) -> Result<Inside, ToolOutcome> {
+pub fn resolve(cwd: &Path, text: &str, access: Access) -> Result<Inside, Declined> {
     if text.trim().is_empty() {
-        return Err(ToolOutcome::failed("the path is empty; `.` is the working directory"));
+        return Err(Declined::Failed("the path is empty; `.` is the working directory".to_owned()));
     }
     if text.contains('\0') {
-        return Err(ToolOutcome::failed("the path holds a NUL character; no file has such a name"));
+        return Err(Declined::Failed("the path holds a NUL character; no file has such a name".to_owned()));
     }
-    let path = follow(&cwd.join(text)).map_err(|why| ToolOutcome::failed(format!("`{text}`: {why}")))?;
+    let path = follow(&cwd.join(text)).map_err(|why| Declined::Failed(format!("`{text}`: {why}")))?;
     let Ok(below) = path.strip_prefix(cwd) else {
-        return Err(ToolOutcome::refused(format!(
+        return Err(Declined::Refused(format!(
             "`{text}` leads to `{}`, outside the working directory `{}`; only files below it can be used",
             path.display(),
             cwd.display()
@@ -51,7 +69,7 @@ pub fn resolve(cwd: &Path, text: &str, access: Access) -> Result<Inside, ToolOut
     };
     let names: Vec<_> = below.components().map(|part| part.as_os_str().to_string_lossy()).collect();
     if access == Access::Write && names.iter().any(|name| name.eq_ignore_ascii_case(".git")) {
-        return Err(ToolOutcome::refused(format!(
+        return Err(Declined::Refused(format!(
             "`{text}` belongs to git's own data, which file tools don't change; use git through bash_command"
         )));
     }
@@ -104,7 +122,6 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::tools::Ended;
 
     struct Fixture {
         _root: tempfile::TempDir,
@@ -162,9 +179,10 @@ mod tests {
             "/",
         ];
         for way in ways {
-            let outcome = resolve(&cwd, way, Access::Read).unwrap_err();
-            assert_eq!(outcome.ended, Ended::Refused, "{way}: {}", outcome.output);
-            assert!(outcome.output.contains(cwd.to_str().unwrap()), "{}", outcome.output);
+            match resolve(&cwd, way, Access::Read) {
+                Err(Declined::Refused(why)) => assert!(why.contains(cwd.to_str().unwrap()), "{why}"),
+                other => panic!("{way}: {other:?}"),
+            }
         }
     }
 
@@ -172,9 +190,10 @@ mod tests {
     fn what_is_no_path_says_so() {
         let Fixture { cwd, _root } = fixture();
         for (text, expected) in [("", "empty"), ("a\0b", "NUL"), ("loop", "symbolic links")] {
-            let outcome = resolve(&cwd, text, Access::Read).unwrap_err();
-            assert_eq!(outcome.ended, Ended::Failed);
-            assert!(outcome.output.contains(expected), "{}", outcome.output);
+            match resolve(&cwd, text, Access::Read) {
+                Err(Declined::Failed(why)) => assert!(why.contains(expected), "{why}"),
+                other => panic!("{text}: {other:?}"),
+            }
         }
     }
 
@@ -182,7 +201,7 @@ mod tests {
     fn git_data_is_read_only() {
         let Fixture { cwd, _root } = fixture();
         for path in [".git/config", "sub/.git/hooks/pre-commit", ".git", ".GIT/config"] {
-            assert_eq!(resolve(&cwd, path, Access::Write).unwrap_err().ended, Ended::Refused, "{path}");
+            assert!(matches!(resolve(&cwd, path, Access::Write), Err(Declined::Refused(_))), "{path}");
             assert!(resolve(&cwd, path, Access::Read).is_ok(), "{path}");
         }
         assert!(resolve(&cwd, ".gitignore", Access::Write).is_ok());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use serde_json::Value;
 
-use super::{Ended, Need, Tool, ToolCx, ToolOutcome, bound, builtin, schema};
+use super::{Need, Tool, ToolCx, ToolOutcome, bound, builtin, schema};
 use crate::llm::chat::ToolSpec;
 
 /// All tools, in the order the model sees them.
@@ -151,7 +151,7 @@ impl Toolset {
         let mut outcome = match call.await {
             Ok(outcome) => outcome,
             Err(panic) => ToolOutcome {
-                title: title.clone(),
+                title,
                 ..ToolOutcome::failed(format!(
                     "{} broke on these arguments (a bug in it: {}); try it another way",
                     spec.name,
@@ -159,9 +159,6 @@ impl Toolset {
                 ))
             },
         };
-        if outcome.ended == Ended::Failed && outcome.title.is_empty() {
-            outcome.title = title;
-        }
         bound::apply(cx, &mut outcome);
         outcome
     }

@@ -12,7 +12,7 @@ use super::describe;
 use crate::sandbox::exec::{Captured, CommandEnd, CommandOutput, CommandSpec, Started, Stored};
 use crate::stdx::bounded;
 use crate::tools::bound::{self, MARGIN, Rest, Totals};
-use crate::tools::paths::{self, Access};
+use crate::tools::paths::{self, Access, Declined};
 use crate::tools::{Descriptor, Ended, Need, Tool, ToolCx, ToolOutcome, schema};
 
 /// The longest a command may take, in seconds.
@@ -22,11 +22,11 @@ const MOST_SECONDS: u64 = 600;
 #[serde(deny_unknown_fields)]
 struct Arguments {
     command: String,
-    /// Default 120, at most 600
+    /// Seconds until it is killed, at most 600
     timeout_s: Option<u64>,
     /// Folder to run in
     cwd: Option<String>,
-    /// For servers: return at once
+    /// Return at once and let it run, as for servers
     background: Option<bool>,
 }
 
@@ -37,7 +37,8 @@ pub(super) struct BashCommand {
 
 impl BashCommand {
     pub(super) fn new() -> Self {
-        let description = "Run a shell command; returns exit code and output. No terminal and no input.";
+        let description = "Run a shell command in the working directory; returns exit code and output. It has no terminal and no input. \
+            What it leaves running ends with the task.";
         let aliases = &["bash", "run_command"];
         Self { descriptor: describe::<Arguments>("bash_command", description, aliases, Need::Execute) }
     }
@@ -62,7 +63,7 @@ impl Tool for BashCommand {
         };
         let spec = match spec(cx, &arguments) {
             Ok(spec) => spec,
-            Err(outcome) => return outcome,
+            Err(declined) => return declined.into(),
         };
         let result = if arguments.background.unwrap_or(false) {
             cx.shell.start(&spec).map(|started| in_background(cx, &started))
@@ -84,25 +85,25 @@ fn not_started(error: &io::Error) -> String {
     }
 }
 
-fn spec(cx: &ToolCx, arguments: &Arguments) -> Result<CommandSpec, ToolOutcome> {
+fn spec(cx: &ToolCx, arguments: &Arguments) -> Result<CommandSpec, Declined> {
     if arguments.command.trim().is_empty() {
-        return Err(ToolOutcome::failed("`command` is empty; give a command"));
+        return Err(Declined::Failed("`command` is empty; give a command".to_owned()));
     }
     if arguments.command.contains('\0') {
-        return Err(ToolOutcome::failed("`command` holds a NUL character, which no command can"));
+        return Err(Declined::Failed("`command` holds a NUL character, which no command can".to_owned()));
     }
     let timeout = match arguments.timeout_s {
         None => cx.command_timeout.min(Duration::from_secs(MOST_SECONDS)),
         Some(seconds @ 1..=MOST_SECONDS) => Duration::from_secs(seconds),
         Some(seconds) => {
-            return Err(ToolOutcome::failed(format!(
+            return Err(Declined::Failed(format!(
                 "`timeout_s` is {seconds}; 1 to {MOST_SECONDS} seconds are possible, and `background` for what runs longer"
             )));
         }
     };
     let inside = paths::resolve(&cx.cwd, arguments.cwd.as_deref().unwrap_or("."), Access::Read)?;
     if !inside.path.is_dir() {
-        return Err(ToolOutcome::failed(format!("`cwd` names no folder: `{}`", inside.shown)));
+        return Err(Declined::Failed(format!("`cwd` names no folder: `{}`", inside.shown)));
     }
     Ok(CommandSpec {
         command: arguments.command.clone(),

@@ -61,7 +61,7 @@ impl Tool for EditFile {
         };
         let inside = match paths::resolve(&cx.cwd, &arguments.path, Access::Write) {
             Ok(inside) => inside,
-            Err(outcome) => return outcome,
+            Err(declined) => return declined.into(),
         };
         blocking(move || edit(&inside, &arguments).unwrap_or_else(ToolOutcome::failed)).await
     }

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::{blocking, describe, word};
 use crate::tools::bound::{MARGIN, output_path, size};
-use crate::tools::paths::{self, Access};
+use crate::tools::paths::{self, Access, Declined};
 use crate::tools::{Descriptor, Need, Tool, ToolCx, ToolOutcome, schema};
 
 /// Larger images are refused (B85).
@@ -28,7 +28,7 @@ const MOST_COUNTED: u64 = 64 * 1024 * 1024;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
-    /// File, or output:ID for a call's full output
+    /// A file, or output:ID for the full output of an earlier call
     path: String,
     /// First line, from 1
     start: Option<u64>,
@@ -76,7 +76,7 @@ impl Tool for ReadFile {
         };
         let (path, shown) = match locate(cx, &arguments.path) {
             Ok(found) => found,
-            Err(outcome) => return outcome,
+            Err(declined) => return declined.into(),
         };
         let limit = cx.output_chars.saturating_sub(MARGIN).max(1);
         let result = blocking(move || read(&path, &shown, range, limit)).await;
@@ -101,13 +101,13 @@ impl Range {
     }
 }
 
-fn locate(cx: &ToolCx, path: &str) -> Result<(PathBuf, String), ToolOutcome> {
+fn locate(cx: &ToolCx, path: &str) -> Result<(PathBuf, String), Declined> {
     let Some(id) = path.strip_prefix("output:") else {
         return paths::resolve(&cx.cwd, path, Access::Read).map(|inside| (inside.path, inside.shown));
     };
     let file = output_path(&cx.outputs, id.trim());
     if !file.is_file() {
-        return Err(ToolOutcome::failed(format!(
+        return Err(Declined::Failed(format!(
             "there is no stored output `{id}`; only outputs that were shortened or go on are stored, under the id their result names"
         )));
     }

@@ -53,7 +53,7 @@ impl Tool for WriteFile {
         };
         let inside = match paths::resolve(&cx.cwd, &arguments.path, Access::Write) {
             Ok(inside) => inside,
-            Err(outcome) => return outcome,
+            Err(declined) => return declined.into(),
         };
         if arguments.path.ends_with('/') || inside.shown == "." {
             return ToolOutcome::failed(format!("`{}` names a folder; give the file's name too", arguments.path));

@@ -60,7 +60,7 @@ impl Tool for GlobFiles {
         };
         let inside = match paths::resolve(&cx.cwd, arguments.path.as_deref().unwrap_or("."), Access::Read) {
             Ok(inside) => inside,
-            Err(outcome) => return outcome,
+            Err(declined) => return declined.into(),
         };
         // Some models write whole paths.
         let folder = format!("{}/", inside.path.display());

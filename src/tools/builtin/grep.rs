@@ -77,7 +77,7 @@ impl Tool for GrepContent {
         };
         let inside = match paths::resolve(&cx.cwd, arguments.path.as_deref().unwrap_or("."), Access::Read) {
             Ok(inside) => inside,
-            Err(outcome) => return outcome,
+            Err(declined) => return declined.into(),
         };
         let search = match Search::new(&arguments) {
             Ok(search) => search,
@@ -115,7 +115,8 @@ impl Search {
             return ToolOutcome::failed(format!("there is no file or folder `{}`", inside.shown));
         }
         let mut files = scope.files(&inside.path);
-        if let Some(glob) = &self.glob {
+        // A file asked for by name is searched whatever its name is.
+        if let Some(glob) = self.glob.as_ref().filter(|_| inside.path.is_dir()) {
             files.retain(|file| glob.fits(&inside.path, file));
         }
         let mut report =

@@ -54,7 +54,7 @@ impl Tool for ListFiles {
         };
         let inside = match paths::resolve(&cx.cwd, arguments.path.as_deref().unwrap_or("."), Access::Read) {
             Ok(inside) => inside,
-            Err(outcome) => return outcome,
+            Err(declined) => return declined.into(),
         };
         let depth = arguments.depth.unwrap_or(DEFAULT_DEPTH).max(1);
         let (scope, limit) = (Scope::of(cx), cx.output_chars.saturating_sub(MARGIN));
