@@ -87,8 +87,8 @@ impl Root {
     /// What is at `path`, links not followed.
     pub(super) fn stat(&self, path: &str) -> io::Result<(Kind, Stat)> {
         let (parent, name) = self.parent(path, Missing::Fail)?;
-        let stat = fstatat(&parent, name, AtFlags::AT_SYMLINK_NOFOLLOW)?;
-        Ok((Kind::of_mode(u32::from(stat.st_mode)), Stat::from(&stat)))
+        let stat = Stat::from(&fstatat(&parent, name, AtFlags::AT_SYMLINK_NOFOLLOW)?);
+        Ok((Kind::of_mode(stat.mode), stat))
     }
 
     /// Where a symbolic link points.

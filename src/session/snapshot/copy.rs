@@ -157,6 +157,11 @@ impl Place {
             root.stat(path).ok().filter(|(kind, _)| *kind == Kind::Special)?;
             root.remove_file(path).ok()?;
         }
+        let strays = stray_rules(&root, &scan.folders, to);
+        if !strays.is_empty() {
+            strays.iter().try_for_each(|path| root.remove_file(path)).ok()?;
+            return Some(Brought { rules_changed: true, ..Brought::default() });
+        }
         let reader = Reader { root: &root, store: None, max_file: u64::MAX, started_ns: now_ns() };
         let (now, missed) = reader.read_all(&scan.found, known);
         if !missed.is_empty() {
@@ -256,6 +261,21 @@ impl Place {
             exclude: Arc::new(caches.iter().map(|path| self.files.join(path)).collect()),
         }
     }
+}
+
+/// Files that the snapshot has not and that tell git what to ignore: they may hide others, and
+/// themselves.
+fn stray_rules(root: &Root, folders: &[Arc<str>], to: &Manifest) -> Vec<String> {
+    let mut strays = Vec::new();
+    for folder in folders.iter().map(|f| format!("{f}/")).chain([String::new()]) {
+        for rule in [".gitignore", ".git/info/exclude"] {
+            let path = format!("{folder}{rule}");
+            if to.get(&path).is_none() && root.stat(&path).is_ok_and(|(kind, _)| kind != Kind::Folder) {
+                strays.push(path);
+            }
+        }
+    }
+    strays
 }
 
 /// The topmost ignored files and folders of the working directory.

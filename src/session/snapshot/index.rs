@@ -67,14 +67,23 @@ impl Index {
     }
 }
 
+/// Only files are noted: nothing else is ever taken over unread.
+fn noted(known: &[Known]) -> impl Iterator<Item = &Known> {
+    known.iter().filter(|k| matches!(k.entry.node, Node::File { .. }))
+}
+
+/// Whether both would be noted alike.
+pub(super) fn is_same(one: &[Known], other: &[Known]) -> bool {
+    noted(one).eq(noted(other))
+}
+
 /// Writes the index that belongs to `snapshot`.
 pub(super) fn save(path: &Path, snapshot: &SnapshotId, total: u64, known: &[Known]) -> io::Result<()> {
     let mut packer = zstd::stream::write::Encoder::new(Vec::with_capacity(known.len() * 40), 1)?;
     let mut text = Vec::with_capacity(known.len() * 100);
     serde_json::to_writer(&mut text, &Header { format: FORMAT, snapshot: snapshot.clone(), total })?;
     text.push(b'\n');
-    // Only files are ever taken over unread.
-    for Known { entry, stat, racy } in known.iter().filter(|k| matches!(k.entry.node, Node::File { .. })) {
+    for Known { entry, stat, racy } in noted(known) {
         serde_json::to_writer(&mut text, &(&*entry.path, stat, racy))?;
         text.push(b'\n');
     }

@@ -149,7 +149,11 @@ impl Objects {
             fs::rename(temporary, &path)?;
         }
         self.total.fetch_add(size, Ordering::Relaxed);
-        self.unsynced.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(path);
+        let mut unsynced = self.unsynced.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        // Beyond that number Linux is asked for all at once, and the names no longer matter.
+        if unsynced.len() <= SYNC_ONE_BY_ONE || !cfg!(target_os = "linux") {
+            unsynced.push(path);
+        }
         Ok(())
     }
 

@@ -237,7 +237,7 @@ impl SnapshotStore {
             atomic_file::write(&path, manifest.id().as_str().as_bytes())
                 .map_err(|e| SnapshotError::io("write", &path, e))?;
         }
-        if is_new || known != state.known {
+        if is_new || !index::is_same(&known, &state.known) {
             // It only saves time; the next snapshot reads more files without it.
             let _ = index::save(&self.dir.join("index"), manifest.id(), self.objects.total(), &known);
         }
