@@ -106,7 +106,7 @@ pub fn wrap_line(line: &str, max: usize) -> Vec<&str> {
 fn break_point(rest: &str, fits: usize) -> (&str, usize) {
     let after_spaces = |at: usize| at + rest[at..].len() - rest[at..].trim_start_matches(' ').len();
     if rest[fits..].starts_with(' ') {
-        return (&rest[..fits], after_spaces(fits));
+        return (rest[..fits].trim_end_matches(' '), after_spaces(fits));
     }
     let indent = rest.len() - rest.trim_start_matches(' ').len();
     match rest[..fits].rfind(' ') {
