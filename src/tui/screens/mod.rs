@@ -1,0 +1,17 @@
+//! The screens, one file each: what a person sees and what the keys do there.
+
+pub mod apply;
+pub mod archive;
+pub mod confirm;
+pub mod contract;
+pub mod detail;
+pub mod help;
+pub mod launch;
+pub mod log;
+pub mod message;
+pub mod palette;
+pub mod request;
+pub mod rewind;
+pub mod session;
+pub mod sessions;
+pub mod themes;
