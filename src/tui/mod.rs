@@ -24,6 +24,7 @@ mod state;
 mod terminal;
 mod text;
 mod theme;
+mod time;
 mod ui;
 mod widgets;
 

@@ -15,7 +15,7 @@ pub fn width(text: &str) -> usize {
 }
 
 /// The cells of one grapheme.
-pub fn cells(grapheme: &str) -> usize {
+fn cells(grapheme: &str) -> usize {
     // Control characters are never drawn, so they take nothing.
     if grapheme.contains(char::is_control) { 0 } else { usize::from(grapheme.cell_width()) }
 }
@@ -76,13 +76,6 @@ pub fn fit(text: &str, to: usize) -> String {
     let missing = to.saturating_sub(width(&out));
     out.extend(std::iter::repeat_n(' ', missing));
     out
-}
-
-/// `text` in exactly `to` cells: cut or with spaces before it, as numbers stand.
-pub fn fit_right(text: &str, to: usize) -> String {
-    let cut = cut(text, to);
-    let missing = to.saturating_sub(width(&cut));
-    format!("{:missing$}{cut}", "")
 }
 
 /// Breaks one line (no newline in it) into pieces of at most `max` cells: at spaces where there
@@ -155,7 +148,6 @@ mod tests {
         assert_eq!(cut_start("src/parser/mod.rs", 8), "…/mod.rs");
         assert_eq!(fit("漢字", 3), "漢…");
         assert_eq!(fit("a", 3), "a  ");
-        assert_eq!(fit_right("漢", 3), " 漢");
     }
 
     #[test]

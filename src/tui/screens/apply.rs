@@ -11,13 +11,13 @@ use crate::events::query::{ApplyPreview, Query, Reply};
 use crate::ids::SessionId;
 use crate::stdx::text::sanitize_line;
 use crate::tui::action::{Action, Layer};
-use crate::tui::format::plural;
 use crate::tui::screen::{Cx, Effect, Effects, Handled, Hint, Input, Screen, View, hints};
 use crate::tui::screens::confirm::Confirm;
 use crate::tui::screens::filediffs;
 use crate::tui::screens::look::{self, Load};
 use crate::tui::screens::reader::Reader;
 use crate::tui::theme::{Glyph, Slot};
+use crate::tui::widgets::format::count;
 
 /// What applying would do.
 pub struct Apply {
@@ -89,7 +89,7 @@ impl Apply {
         if preview.files_total == 0 {
             lines.push(Line::styled("no file differs; there is nothing to bring home", theme[Slot::TextDim]));
         } else {
-            lines.push(look::heading(&plural(preview.files_total as u64, "file", "files"), theme));
+            lines.push(look::heading(&count(preview.files_total, "file"), theme));
             lines.extend(filediffs::lines(&preview.files, preview.files_total, theme, width));
         }
         lines

@@ -13,14 +13,15 @@ use crate::events::query::Query;
 use crate::ids::SessionId;
 use crate::stdx::text::sanitize_line;
 use crate::tui::action::{Action, Layer};
-use crate::tui::format;
 use crate::tui::screen::{Cx, Effects, Handled, Hint, Input, Screen, View, hints};
 use crate::tui::screens::look;
 use crate::tui::screens::session::Session;
 use crate::tui::state::cycle::{Cycle, HandedIn};
-use crate::tui::text::{cut, fit, fit_right};
 use crate::tui::theme::Slot;
+use crate::tui::time;
+use crate::tui::widgets::format;
 use crate::tui::widgets::list::{List, Step};
+use crate::tui::widgets::text::{cut, pad, pad_start};
 
 /// The cycles of a session.
 pub struct Archive {
@@ -244,11 +245,11 @@ impl Columns {
     }
 
     fn head(&self) -> String {
-        let right = |text: &str, cells: usize| if cells == 0 { String::new() } else { fit_right(text, cells) };
+        let right = |text: &str, cells: usize| if cells == 0 { String::new() } else { pad_start(text, cells) };
         [
-            fit("  #", NUMBER),
-            fit(if self.verdict > 2 { "VERDICT" } else { "" }, self.verdict),
-            fit("SUMMARY", self.summary),
+            pad("  #", NUMBER),
+            pad(if self.verdict > 2 { "VERDICT" } else { "" }, self.verdict),
+            pad("SUMMARY", self.summary),
             right("FILES", self.files),
             right("CALLS", self.calls),
             right("TOKENS", self.tokens),
@@ -277,18 +278,18 @@ impl Columns {
         let mark = if marked { "*" } else { " " };
         let mut spans = vec![
             Span::styled(format!("{mark}{:>2}  ", cycle.number), theme[Slot::TextStrong]),
-            Span::styled(fit(&verdict, self.verdict), style),
-            Span::styled(fit(&cut(&summary, self.summary.saturating_sub(1)), self.summary), theme[Slot::Text]),
+            Span::styled(pad(&verdict, self.verdict), style),
+            Span::styled(pad(&cut(&summary, self.summary.saturating_sub(1)), self.summary), theme[Slot::Text]),
         ];
         for (text, cells) in [
             (cycle.files().len().to_string(), self.files),
             (totals.tool_calls.to_string(), self.calls),
-            (format::count(totals.tokens()), self.tokens),
+            (format::tokens(totals.tokens()), self.tokens),
             (format::money(totals.cost_usd), self.cost),
-            (format::elapsed(format::between(cycle.started_at, time)), self.time),
+            (format::clock(time::between(cycle.started_at, time)), self.time),
         ] {
             if cells > 0 {
-                spans.push(Span::styled(fit_right(&text, cells), theme[Slot::TextDim]));
+                spans.push(Span::styled(pad_start(&text, cells), theme[Slot::TextDim]));
             }
         }
         Line::from(spans)

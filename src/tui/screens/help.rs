@@ -9,8 +9,8 @@ use crate::tui::action::{Action, Layer};
 use crate::tui::screen::{Cx, Effects, Handled, Hint, Input, View, hints};
 use crate::tui::screens::look;
 use crate::tui::screens::reader::Reader;
-use crate::tui::text::{fit, width};
 use crate::tui::theme::Slot;
+use crate::tui::widgets::text::{pad, width};
 
 /// The keys of a screen.
 pub struct Help {
@@ -42,7 +42,7 @@ impl Help {
             for (binding, label) in bindings.iter().zip(&labels) {
                 let label = if label.is_empty() { "(palette)" } else { label };
                 lines.push(Line::from(vec![
-                    Span::styled(format!("  {}  ", fit(label, widest.max(9))), cx.theme[Slot::Key]),
+                    Span::styled(format!("  {}  ", pad(label, widest.max(9))), cx.theme[Slot::Key]),
                     Span::styled(binding.desc.clone(), cx.theme[Slot::KeyText]),
                 ]));
             }

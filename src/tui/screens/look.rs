@@ -11,13 +11,13 @@ use crate::events::data::{Outcome, SessionStatus, Verdict};
 use crate::events::problem::Problem;
 use crate::events::query::SessionSummary;
 use crate::stdx::text::sanitize_line;
-use crate::tui::text::cut;
 use crate::tui::theme::{Glyph, Slot, Theme};
 use crate::tui::widgets::dialog::{DialogLook, centred, framed};
 use crate::tui::widgets::diff::DiffLook;
 use crate::tui::widgets::editor::EditorLook;
 use crate::tui::widgets::form::FormLook;
 use crate::tui::widgets::list::ListLook;
+use crate::tui::widgets::text::cut;
 use crate::tui::widgets::wrap::wrap_line;
 
 /// What is asked for and comes later.

@@ -9,11 +9,11 @@ use crate::tui::action::{Action, Layer};
 use crate::tui::keymap::Keymap;
 use crate::tui::screen::{Cx, Effect, Effects, Handled, Hint, Input, View, hints};
 use crate::tui::screens::look;
-use crate::tui::text::{cut, fit_right, width};
 use crate::tui::theme::Slot;
 use crate::tui::widgets::editor::{Edited, Editor, Kind};
 use crate::tui::widgets::fuzzy::{Fuzzy, Hit, highlight};
 use crate::tui::widgets::list::{List, Step};
+use crate::tui::widgets::text::{cut, pad_start, width};
 
 /// The list of actions.
 pub struct Palette {
@@ -130,7 +130,7 @@ impl View for Palette {
             let left = room.saturating_sub(width(&keys) + 1);
             let desc = cut(&item.desc, left);
             let mut spans = highlight(&desc, &hit.positions, theme[Slot::Text], theme[Slot::Match]);
-            spans.push(Span::styled(fit_right(&keys, room.saturating_sub(width(&desc))), theme[Slot::Key]));
+            spans.push(Span::styled(pad_start(&keys, room.saturating_sub(width(&desc))), theme[Slot::Key]));
             vec![Line::from(spans)]
         });
     }

@@ -12,12 +12,12 @@ use crate::events::problem::Problem;
 use crate::ids::SessionId;
 use crate::stdx::text::{sanitize, sanitize_line};
 use crate::tui::action::{Action, Layer};
-use crate::tui::format;
 use crate::tui::screen::{Cx, Effects, Handled, Hint, Input, View, hints};
 use crate::tui::screens::look;
 use crate::tui::screens::reader::Reader;
 use crate::tui::state::request::{Pending, Wanted};
 use crate::tui::theme::{Glyph, Slot, Theme};
+use crate::tui::time;
 use crate::tui::widgets::dialog::framed;
 use crate::tui::widgets::diff;
 use crate::tui::widgets::editor::{Edited, Editor, Kind};
@@ -269,7 +269,7 @@ impl View for Request {
         let lines = count(self.reader.lines().len().saturating_mul(2)).max(4);
         let height = lines.saturating_add(lower).saturating_add(2).min(area.height);
         let wanted = if matches!(pending.wanted, Wanted::Answer { .. }) { "Question" } else { "Permission" };
-        let title = format!("{wanted} · waits since {}", format::clock(pending.at, cx.zone));
+        let title = format!("{wanted} · waits since {}", time::of_day(pending.at, cx.zone));
         let place = crate::tui::widgets::dialog::centred(area, width, height);
         let inner = framed(frame.buffer_mut(), place, &title, &look::dialog(cx.theme));
         // What is asked keeps at least half of the box.

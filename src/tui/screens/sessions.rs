@@ -20,11 +20,11 @@ use crate::tui::screens::confirm::Confirm;
 use crate::tui::screens::launch::Launch;
 use crate::tui::screens::look::{self, Load};
 use crate::tui::screens::session::Session;
-use crate::tui::text::cut;
 use crate::tui::theme::Slot;
 use crate::tui::widgets::editor::{Edited, Editor, Kind};
 use crate::tui::widgets::fuzzy::{Fuzzy, Hit};
 use crate::tui::widgets::list::{List, Step};
+use crate::tui::widgets::text::cut;
 
 /// How often the list is asked for while something runs.
 const REFRESH: Duration = Duration::from_secs(1);

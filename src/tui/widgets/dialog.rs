@@ -9,8 +9,8 @@ use ratatui::text::Line;
 use ratatui::widgets::{Block, Clear, Widget};
 
 use super::scroll::{Scroll, draw_bar};
+use super::text::{cut, width};
 use super::wrap::wrap_line;
-use crate::tui::text::{cut, width};
 
 /// How a box looks.
 #[derive(Clone, Copy, Debug, Default)]

@@ -3,8 +3,8 @@
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use super::text::pad_start;
 use crate::stdx::text::sanitize_line;
-use crate::tui::text::fit_right;
 
 /// Most lines of one diff that are kept; the rest is counted.
 const MOST_LINES: usize = 20_000;
@@ -121,7 +121,7 @@ impl DiffLine {
         };
         let mut spans = Vec::with_capacity(3);
         if width >= 50 {
-            let number = |n: Option<usize>| fit_right(&n.map(|n| n.to_string()).unwrap_or_default(), 4);
+            let number = |n: Option<usize>| pad_start(&n.map(|n| n.to_string()).unwrap_or_default(), 4);
             spans.push(Span::styled(format!("{} {} ", number(self.old), number(self.new)), look.dim));
         }
         spans.push(Span::styled(format!("{sign}{}", self.text), style));

@@ -8,10 +8,10 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use self::table::Table;
+use super::text::width;
 use super::wrap::wrap_line;
 use crate::stdx::bounded::prefix;
 use crate::stdx::text::sanitize;
-use crate::tui::text::width;
 
 /// Most bytes that are read.
 const MOST_BYTES: usize = 512 * 1024;
@@ -345,7 +345,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::tui::widgets::odd::odd_text;
+    use crate::tui::widgets::text::tests::odd_text;
 
     #[track_caller]
     fn check(markdown: &str, width: usize, expected: &[&str]) {

@@ -5,10 +5,10 @@ pub mod dialog;
 pub mod diff;
 pub mod editor;
 pub mod form;
+pub mod format;
 pub mod fuzzy;
 pub mod list;
 pub mod markdown;
-#[cfg(test)]
-pub mod odd;
 pub mod scroll;
+pub mod text;
 pub mod wrap;

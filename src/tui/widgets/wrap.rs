@@ -6,7 +6,7 @@ use std::ops::Range;
 use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::tui::text::{cells as cells_of, take, width};
+use super::text::{grapheme_width, width};
 
 /// The rows of one line without newlines, as byte ranges that leave out the space broken at. An
 /// empty line is one empty row. A grapheme wider than `max` is a row of its own, never split.
@@ -22,7 +22,7 @@ pub fn rows(line: &str, max: usize) -> Vec<Range<usize>> {
     // Where this row could end and the next begin, with the cells before the latter.
     let mut space: Option<(usize, usize, usize)> = None;
     for (at, grapheme) in line.grapheme_indices(true) {
-        let cells = cells_of(grapheme);
+        let cells = grapheme_width(grapheme);
         if grapheme == " " {
             if used + cells > max {
                 // The space itself does not fit: it is what is broken at.
@@ -78,6 +78,20 @@ fn is_wide_script(grapheme: &str) -> bool {
             | '\u{20000}'..='\u{3fffd}',
         )
     )
+}
+
+/// A text with newlines as rows, at most `most` of them.
+pub fn wrap(text: &str, max: usize, most: usize) -> Vec<String> {
+    let mut out = Vec::new();
+    for line in text.split('\n') {
+        for row in rows(line, max) {
+            if out.len() >= most {
+                return out;
+            }
+            out.push(line[row].to_owned());
+        }
+    }
+    out
 }
 
 /// A styled line as rows; every row after the first is moved right by `indent` cells.
@@ -138,8 +152,8 @@ pub fn cut_line(line: Line<'static>, max: usize) -> Line<'static> {
             continue;
         }
         // This span reaches the edge; something after it or of it is lost.
-        let head = take(&span.content, left.saturating_sub(1));
-        let tail = if left > 0 { "…" } else { "" };
+        let (head, _) = super::text::prefix(&span.content, left.saturating_sub(1));
+        let tail = if left > 0 { super::text::ELLIPSIS } else { "" };
         spans.push(Span::styled(format!("{head}{tail}"), span.style));
         break;
     }
@@ -153,13 +167,11 @@ mod tests {
 
     use super::*;
     use crate::stdx::text::sanitize;
-    use crate::tui::widgets::odd::odd_text;
+    use crate::tui::widgets::text::tests::odd_text;
 
     #[track_caller]
     fn check(text: &str, max: usize, expected: &[&str]) {
-        let got: Vec<&str> =
-            text.split('\n').flat_map(|line| rows(line, max).into_iter().map(|row| &line[row])).collect();
-        assert_eq!(got, expected);
+        assert_eq!(wrap(text, max, 100), expected);
     }
 
     #[test]
@@ -196,7 +208,7 @@ mod tests {
             for range in &ranges {
                 prop_assert!(text[end..range.start].chars().all(|c| c == ' '));
                 let row = &text[range.clone()];
-                let one = row.graphemes(true).filter(|g| cells_of(g) > 0).count() <= 1;
+                let one = row.graphemes(true).filter(|g| grapheme_width(g) > 0).count() <= 1;
                 prop_assert!(width(row) <= max || one, "{row:?} in {max}");
                 end = range.end;
             }

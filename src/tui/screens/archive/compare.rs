@@ -13,8 +13,8 @@ use crate::tui::screens::filediffs;
 use crate::tui::screens::look::{self, Load};
 use crate::tui::screens::reader::Reader;
 use crate::tui::state::cycle::Cycle;
-use crate::tui::text::{fit, width};
 use crate::tui::theme::{Glyph, Slot, Theme};
+use crate::tui::widgets::text::{pad, width};
 use crate::tui::widgets::wrap::wrap_line;
 
 /// Most lines of one output that are compared.
@@ -203,7 +203,7 @@ fn side_by_side(left: &[Line<'static>], right: &[Line<'static>], whole: usize, t
                 spans.extend(styled(line));
                 used = spans.iter().map(|span| width(&span.content)).sum();
             }
-            spans.push(Span::raw(fit("", column.saturating_sub(used))));
+            spans.push(Span::raw(pad("", column.saturating_sub(used))));
             spans.push(Span::styled(bar, theme[Slot::Border]));
             if let Some(line) = right.get(row) {
                 spans.extend(styled(line));

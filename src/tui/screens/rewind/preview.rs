@@ -8,10 +8,10 @@ use crate::events::data::MessageHead;
 use crate::events::query::RewindPreview;
 use crate::stdx::text::sanitize_line;
 use crate::tui::action::{Action, Layer};
-use crate::tui::format::plural;
 use crate::tui::screen::Cx;
 use crate::tui::screens::{filediffs, look};
 use crate::tui::theme::{Glyph, Slot};
+use crate::tui::widgets::format::count;
 
 /// Most messages named one by one.
 const MOST_NAMED: usize = 200;
@@ -115,11 +115,11 @@ impl Page<'_> {
 
     fn files(&mut self, preview: &RewindPreview, choice: &Choice, width: usize) {
         let key = self.cx.key(Layer::Rewind, Action::RestoreFiles);
-        let total = preview.files_total as u64;
+        let total = preview.files_total;
         if !choice.restore_files {
             self.heading("Files stay as they are");
             self.line(
-                format!("  {} would be restored; {key} does that", plural(total, "file", "files")),
+                format!("  {} would be restored; {key} does that", count(preview.files_total, "file")),
                 Slot::TextDim,
             );
             return;

@@ -4,10 +4,10 @@ use ratatui::text::{Line, Span};
 
 use crate::events::query::{Timeline, TimelineMessage, TimelineTrace};
 use crate::stdx::text::sanitize_line;
-use crate::tui::format;
 use crate::tui::screen::Cx;
-use crate::tui::text::{cut_start, fit, fit_right};
 use crate::tui::theme::{Glyph, Slot};
+use crate::tui::time;
+use crate::tui::widgets::text::{cut_start, pad, pad_start};
 
 /// One row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,9 +91,9 @@ fn message(message: &TimelineMessage, cx: &Cx<'_>, width: usize) -> Line<'static
     };
     let branch = if message.on_path { " " } else { theme.glyph(Glyph::Rewound) };
     let mut spans =
-        vec![Span::styled(fit_right(&message.head.sequence.to_string(), 4), dim), Span::styled(branch, dim)];
+        vec![Span::styled(pad_start(&message.head.sequence.to_string(), 4), dim), Span::styled(branch, dim)];
     if width >= 50 {
-        spans.push(Span::styled(format!("{} ", format::clock(message.at, cx.zone)), dim));
+        spans.push(Span::styled(format!("{} ", time::of_day(message.at, cx.zone)), dim));
     }
     spans.push(Span::styled(format!("{} ", theme.glyph(glyph)), theme[slot]));
     let goal = message.goal.as_deref().map(sanitize_line).unwrap_or_default();
@@ -107,10 +107,10 @@ fn message(message: &TimelineMessage, cx: &Cx<'_>, width: usize) -> Line<'static
     // Files stand at the right where both have room; else the summary takes it all.
     let room = width.saturating_sub(used);
     let right = if files.is_empty() || room < 36 { 0 } else { (room / 3).min(28) };
-    spans.push(Span::styled(fit(&text, room - right), style));
+    spans.push(Span::styled(pad(&text, room - right), style));
     if right > 0 {
         let files = cut_start(&files, right - 2).into_owned();
-        spans.push(Span::styled(fit_right(&files, right), theme[Slot::TextLink]));
+        spans.push(Span::styled(pad_start(&files, right), theme[Slot::TextLink]));
     }
     Line::from(spans)
 }

@@ -4,11 +4,11 @@ use ratatui::text::{Line, Span};
 
 use crate::events::query::SessionSummary;
 use crate::stdx::text::sanitize_line;
-use crate::tui::format;
 use crate::tui::screen::Cx;
 use crate::tui::screens::look;
-use crate::tui::text::{cut, cut_start, fit, fit_right};
 use crate::tui::theme::{Slot, Theme};
+use crate::tui::widgets::format;
+use crate::tui::widgets::text::{cut, cut_start, pad, pad_start};
 
 /// Cells of each column; 0 leaves it out.
 pub(super) struct Columns {
@@ -57,8 +57,8 @@ impl Columns {
 
     /// The titles.
     pub fn head(&self) -> String {
-        let left = |text: &str, cells: usize| if cells == 0 { String::new() } else { fit(text, cells) };
-        let right = |text: &str, cells: usize| if cells == 0 { String::new() } else { fit_right(text, cells) };
+        let left = |text: &str, cells: usize| if cells == 0 { String::new() } else { pad(text, cells) };
+        let right = |text: &str, cells: usize| if cells == 0 { String::new() } else { pad_start(text, cells) };
         [
             left(if self.status > 2 { "STATUS" } else { "" }, self.status),
             left("NAME", self.name),
@@ -77,12 +77,12 @@ impl Columns {
         let theme = cx.theme;
         let (glyph, word, style) = look::status(theme, session);
         let status = if self.status > 2 { format!("{glyph} {word}") } else { glyph.to_owned() };
-        let mut spans = vec![Span::styled(fit(&status, self.status), style)];
+        let mut spans = vec![Span::styled(pad(&status, self.status), style)];
         spans.extend(self.name(session, theme));
         let dim = theme[Slot::TextDim];
         let mut number = |text: String, cells: usize| {
             if cells > 0 {
-                spans.push(Span::styled(fit_right(&text, cells), dim));
+                spans.push(Span::styled(pad_start(&text, cells), dim));
             }
         };
         number(format!("{}/{}", session.cycle, session.max_cycles), self.cycle);
@@ -92,10 +92,10 @@ impl Columns {
         }
         let mut number = |text: String, cells: usize| {
             if cells > 0 {
-                spans.push(Span::styled(fit_right(&text, cells), dim));
+                spans.push(Span::styled(pad_start(&text, cells), dim));
             }
         };
-        number(format::count(session.totals.tokens()), self.tokens);
+        number(format::tokens(session.totals.tokens()), self.tokens);
         number(cost(session), self.cost);
         number(format::age(cx.now, session.active_at), self.age);
         if self.dir > 2 {
@@ -119,7 +119,7 @@ impl Columns {
         }
         let name = sanitize_line(&session.name);
         let name = cut(&name, room.saturating_sub(badge.len())).into_owned();
-        let fill = self.name.saturating_sub(crate::tui::text::width(&name) + badge.len());
+        let fill = self.name.saturating_sub(crate::tui::widgets::text::width(&name) + badge.len());
         vec![
             Span::styled(name, theme[Slot::TextStrong]),
             Span::styled(badge, theme[Slot::Scripted]),

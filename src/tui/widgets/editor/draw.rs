@@ -9,7 +9,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::completion::MOST_NAMES;
 use super::lines::Shown;
 use super::{Edited, Editor, Kind};
-use crate::tui::text::{cells as cells_of, cut, fit, width};
+use crate::tui::widgets::text::{cut, grapheme_width, pad, width};
 
 /// How an editor looks.
 #[derive(Clone, Copy, Debug, Default)]
@@ -165,7 +165,7 @@ impl Editor {
     fn draw_row(&self, buffer: &mut Buffer, area: Rect, y: u16, row: (&str, usize), style: impl Fn(usize) -> Style) {
         let mut cells = 0;
         for (at, grapheme) in row.0.grapheme_indices(true) {
-            let wide = cells_of(grapheme);
+            let wide = grapheme_width(grapheme);
             let next = cells + wide;
             if cells >= self.view.left && wide > 0 {
                 let x = cells - self.view.left;
@@ -216,7 +216,7 @@ impl Editor {
         for (i, name) in names.iter().enumerate().skip(first).take(usize::from(height)) {
             let selected = i == self.completion.selected;
             let style = if selected { look.popup_selected } else { look.popup };
-            let text = fit(&format!("{}{name}", if selected { ">" } else { " " }), usize::from(wide));
+            let text = pad(&format!("{}{name}", if selected { ">" } else { " " }), usize::from(wide));
             buffer.set_string(x, y + clamp(i - first), text, style);
         }
     }

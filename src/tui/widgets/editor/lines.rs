@@ -6,8 +6,8 @@ use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::{Kind, fold_index};
-use crate::tui::format::{bytes, plural};
-use crate::tui::text::{cells as cells_of, width};
+use crate::tui::widgets::format::{bytes, count};
+use crate::tui::widgets::text::{grapheme_width, width};
 use crate::tui::widgets::wrap::rows;
 
 /// One line of the text as it is shown.
@@ -79,7 +79,7 @@ impl Shown {
         let Some(range) = self.rows.get(row) else { return self.text.len() };
         let mut used = 0;
         for (at, grapheme) in self.text[range.clone()].grapheme_indices(true) {
-            used += cells_of(grapheme);
+            used += grapheme_width(grapheme);
             if used > cells {
                 return range.start + at;
             }
@@ -100,6 +100,6 @@ const MARK_BYTES: usize = 4;
 /// `[pasted 120 lines]`, with spaces that no row is broken at.
 fn label(paste: &str) -> String {
     let lines = paste.lines().count();
-    let size = if lines > 1 { plural(lines as u64, "line", "lines") } else { bytes(paste.len() as u64) };
+    let size = if lines > 1 { count(lines, "line") } else { bytes(paste.len() as u64) };
     format!("[pasted {size}]").replace(' ', "\u{a0}")
 }

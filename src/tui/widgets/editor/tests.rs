@@ -6,7 +6,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::{Position, Rect};
 
 use super::*;
-use crate::tui::widgets::odd::odd_text;
+use crate::tui::widgets::text::tests::odd_text;
 
 fn press(editor: &mut Editor, code: KeyCode, modifiers: KeyModifiers) -> Edited {
     editor.key(KeyEvent::new(code, modifiers))
@@ -39,7 +39,7 @@ fn drawn(editor: &mut Editor, width: u16, height: u16) -> (Vec<String>, Option<P
 }
 
 fn grapheme_cells(symbol: &str) -> usize {
-    crate::tui::text::cells(symbol)
+    crate::tui::widgets::text::grapheme_width(symbol)
 }
 
 #[test]

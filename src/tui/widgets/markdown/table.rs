@@ -4,7 +4,7 @@ use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 
 use super::MarkdownLook;
-use crate::tui::text::{fit, width};
+use crate::tui::widgets::text::{pad, width};
 use crate::tui::widgets::wrap::cut_line;
 
 /// The narrowest a column is made.
@@ -52,7 +52,7 @@ impl Table {
                 if column > 0 {
                     spans.push(Span::styled(bar, look.dim));
                 }
-                spans.push(Span::styled(fit(row.get(column).map_or("", String::as_str), *cells), style));
+                spans.push(Span::styled(pad(row.get(column).map_or("", String::as_str), *cells), style));
             }
             out.push(cut_line(Line::from(spans), max));
             if i == 0 {
