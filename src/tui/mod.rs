@@ -24,7 +24,9 @@ mod state;
 mod terminal;
 mod text;
 mod theme;
+mod time;
 mod ui;
+mod widgets;
 
 use std::path::PathBuf;
 use std::sync::Arc;

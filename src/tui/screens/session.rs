@@ -13,12 +13,19 @@ use crate::tui::theme::Slot;
 pub struct Session {
     session: SessionId,
     opened: Vec<String>,
+    /// The cycle it is shown as of; none: as it is now.
+    at: Option<u32>,
 }
 
 impl Session {
     /// Opens a session.
     pub fn new(session: SessionId) -> Self {
-        Self { session, opened: Vec::new() }
+        Self { session, opened: Vec::new(), at: None }
+    }
+
+    /// Opens a session as it stood when a cycle ended.
+    pub fn at_cycle(session: SessionId, cycle: u32) -> Self {
+        Self { at: Some(cycle), ..Self::new(session) }
     }
 
     /// The session it shows.
