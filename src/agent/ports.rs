@@ -90,11 +90,12 @@ pub struct Ports<'a> {
 /// Finds models by name, and the one to use when none is named (cli.md, "Models").
 #[async_trait]
 pub trait Models: Send + Sync {
-    /// The model of a `PROVIDER/MODEL` reference.
+    /// The model of a `PROVIDER/MODEL` reference; at another address than its provider's when a
+    /// profile names an `endpoint` (A27).
     ///
     /// # Errors
     /// There is no such provider, or its key is missing; says what to set.
-    async fn resolve(&self, reference: &str) -> Result<Model, Problem>;
+    async fn resolve(&self, reference: &str, endpoint: Option<&str>) -> Result<Model, Problem>;
 
     /// The model to use when none is named, and why.
     ///

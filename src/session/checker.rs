@@ -190,7 +190,7 @@ async fn ask_model(
 ) -> Result<CheckerResult, StepError> {
     let reference = session.record().models.checker.clone();
     let max_turns = session.record().max_turns.checker;
-    let model = session.surroundings.models.resolve(&reference).await?;
+    let model = session.model(Role::Checker, &reference).await?;
     let trace = session.new_trace(Role::Checker, case.cycle);
     let event = Event::CheckerStart { model: Some(reference), by: VerdictBy::Checker };
     session.emit(Some(case.cycle), Some(&trace), event)?;

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use super::home::{Home, SessionLock};
 use super::models::SessionRecord;
 use super::snapshot::{SnapshotStore, WalkOptions};
-use crate::agent::config::ToolSettings;
+use crate::agent::config::{Model, ToolSettings};
 use crate::agent::ports::{Inbox, Meter, Models, PermissionQuestion, Permissions, Waiting};
 use crate::agent::runner::Runner;
 use crate::agent::{RunError, Shell};
@@ -140,6 +140,17 @@ impl Session {
             clock: around.clock.clone(),
             random: around.random.clone(),
         }
+    }
+
+    /// The model of a role, at its profile's address when the profile names one.
+    ///
+    /// # Errors
+    /// There is no such provider, or its key is missing.
+    pub async fn model(&self, role: Role, reference: &str) -> Result<Model, Problem> {
+        let profile = self.profiles.of(role);
+        let named = profile.model_reference().is_none_or(|named| reference.ends_with(&named));
+        let endpoint = profile.endpoint_url().filter(|_| named);
+        self.surroundings.models.resolve(reference, endpoint.as_deref()).await
     }
 
     /// A new trace's id: `w2-4f7k2m` for the Worker of cycle 2.

@@ -74,7 +74,8 @@ pub fn plan(
         Problem::usage("the session has no message to rewind to yet").hint("wait until its Worker has begun")
     })?;
     let belongs = find(record, &trace_id).ok_or_else(|| {
-        let known: Vec<_> = record.cycles.iter().filter_map(|c| c.detail.worker_trace_id.as_ref()).map(TraceId::as_str).collect();
+        let known: Vec<_> =
+            record.cycles.iter().filter_map(|c| c.detail.worker_trace_id.as_ref()).map(TraceId::as_str).collect();
         Problem::usage(format!("`{trace_id}` is not a Worker trace of this session; there are {}", known.join(", ")))
     })?;
     let meta = store::read_trace(&home.traces(), &trace_id)?;
@@ -114,7 +115,11 @@ fn start_of(belongs: &Belongs<'_>, record: &SessionRecord) -> Option<SnapshotId>
 }
 
 /// A session's end that a rewind put aside and that ended with exactly this message.
-fn find_lineage_end<'a>(record: &'a SessionRecord, trace: &TraceId, cut: Seq) -> Option<(&'a Lineage, &'a CycleRecord)> {
+fn find_lineage_end<'a>(
+    record: &'a SessionRecord,
+    trace: &TraceId,
+    cut: Seq,
+) -> Option<(&'a Lineage, &'a CycleRecord)> {
     record.lineages.iter().rev().find_map(|lineage| {
         let last = lineage.cycles.last()?;
         let ends = last.detail.worker_trace_id.as_ref() == Some(trace) && last.worker_head == cut;
@@ -132,7 +137,8 @@ fn fill_cycles(
 ) {
     let (Belongs::Current(target) | Belongs::Aside(_, target)) = belongs;
     rewind.cycle = target.detail.number;
-    let end = find_lineage_end(record, trace, rewind.cut).filter(|(l, _)| message.is_none() && l.cycles != record.cycles);
+    let end =
+        find_lineage_end(record, trace, rewind.cut).filter(|(l, _)| message.is_none() && l.cycles != record.cycles);
     let number = record.next_lineage();
     if let Some((lineage, last)) = end {
         rewind.undo = true;
@@ -308,9 +314,7 @@ pub fn preview(
 /// Files that differ from the newest snapshot: the person changed them.
 fn changed_since_last(snapshots: &SnapshotStore) -> super::snapshot::Result<Vec<String>> {
     match snapshots.newest() {
-        Some(newest) => {
-            Ok(snapshots.changed_since(&newest)?.into_iter().filter(|p| p != archive::OUTPUT).collect())
-        }
+        Some(newest) => Ok(snapshots.changed_since(&newest)?.into_iter().filter(|p| p != archive::OUTPUT).collect()),
         None => Ok(Vec::new()),
     }
 }
@@ -361,7 +365,9 @@ pub fn finish_open(session: &Session) -> Result<(), Problem> {
     let Some(open) = session.record().open_rewind else { return Ok(()) };
     let events = log::read_filtered(&session.home.journal(), 0, |e| e.event_id == Some(open))?.events;
     match events.first() {
-        Some(Envelope { trace_id: Some(trace), event: Event::Rewind(record), .. }) => apply(session, open, trace, record),
+        Some(Envelope { trace_id: Some(trace), event: Event::Rewind(record), .. }) => {
+            apply(session, open, trace, record)
+        }
         _ => Ok(()),
     }
 }
@@ -419,7 +425,9 @@ fn files_by_step(journal: &Path) -> Result<Files, Problem> {
     let events = log::read_filtered(journal, 0, |e| matches!(e.event, Event::Snapshot { sequence: Some(_), .. }))?;
     let mut files = Files::new();
     for envelope in events.events {
-        if let (Some(trace), Event::Snapshot { sequence: Some(sequence), changed, .. }) = (envelope.trace_id, envelope.event) {
+        if let (Some(trace), Event::Snapshot { sequence: Some(sequence), changed, .. }) =
+            (envelope.trace_id, envelope.event)
+        {
             files.insert((trace, sequence), changed.into_iter().map(|c| c.path).collect());
         }
     }

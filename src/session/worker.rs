@@ -97,7 +97,7 @@ async fn run_config(session: &Session, cycle: u32, trace: TraceChoice, cwd: &Pat
         (record.models.worker.clone(), record.max_turns.worker, record.permission_mode, record.task.objective.clone())
     };
     let profile = &session.profiles.worker;
-    let model = session.surroundings.models.resolve(&reference).await?;
+    let model = session.model(Role::Worker, &reference).await?;
     let settings = session.tool_settings(trace.id(), cwd.to_owned());
     Ok(RunConfig {
         model,
