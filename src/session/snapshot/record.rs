@@ -20,8 +20,9 @@ impl SnapshotStore {
         }
         let mut state = self.lock();
         let Some(newest) = state.newest.clone() else { return self.take_locked(&mut state) };
-        if state.known.len() != newest.len() {
-            // The index was lost or is behind: what it does not know has to be read anyway.
+        let changes_rules = paths.iter().any(|path| path.rsplit('/').next() == Some(".gitignore"));
+        if !state.complete || changes_rules {
+            // What is known may be behind, or other files come into view: all have to be looked at.
             return self.take_locked(&mut state);
         }
         let wanted = self.widen(&newest, paths);

@@ -73,6 +73,7 @@ impl SnapshotStore {
         .run()?;
         let (git, git_failed) = if is_kept(".git") { (Vec::new(), None) } else { self.restore_git(&before, &to) };
         state.known = merged(&state.known, &brought);
+        state.complete = false;
         let mut failed = brought.failed;
         failed.extend(brought.missing);
         failed.extend(git_failed);

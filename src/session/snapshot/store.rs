@@ -44,6 +44,11 @@ pub(super) struct State {
     pub(super) newest: Option<Arc<Manifest>>,
     /// Sorted by path.
     pub(super) known: Vec<Known>,
+    /// Whether `known` is what `newest` lists: so once a snapshot was taken, not from an index,
+    /// which may be behind.
+    pub(super) complete: bool,
+    /// Whether the index on disk lacks something of it.
+    pub(super) unnoted: bool,
 }
 
 /// A snapshot that was taken.
@@ -163,7 +168,19 @@ impl SnapshotStore {
     pub(super) fn take_locked(&self, state: &mut State) -> Result<Taken> {
         let mut seen = self.look(state, &Scope::Everything, &[], Contents::Store)?;
         let known = std::mem::take(&mut seen.known);
-        self.commit(state, known, &seen)
+        let taken = self.commit(state, known, &seen)?;
+        self.note(state);
+        Ok(taken)
+    }
+
+    /// Writes the index if it is behind. Recording single files leaves it so: writing all of it
+    /// would cost more than the few files that are read once more after a crash.
+    fn note(&self, state: &mut State) {
+        if let Some(newest) = state.newest.as_ref().filter(|_| state.unnoted) {
+            // It only saves time; without it the next process reads more files.
+            let saved = index::save(&self.dir.join("index"), newest.id(), self.objects.total(), &state.known);
+            state.unnoted = saved.is_err();
+        }
     }
 
     /// Looks at the files without taking a snapshot.
@@ -237,11 +254,9 @@ impl SnapshotStore {
             atomic_file::write(&path, manifest.id().as_str().as_bytes())
                 .map_err(|e| SnapshotError::io("write", &path, e))?;
         }
-        if is_new || !index::is_same(&known, &state.known) {
-            // It only saves time; the next snapshot reads more files without it.
-            let _ = index::save(&self.dir.join("index"), manifest.id(), self.objects.total(), &known);
-        }
+        state.unnoted |= is_new || !index::is_same(&known, &state.known);
         state.known = known;
+        state.complete = true;
         state.newest = Some(Arc::clone(&manifest));
         self.manifests.keep(&manifest);
         Ok(manifest)

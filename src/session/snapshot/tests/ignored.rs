@@ -96,6 +96,17 @@ fn ignored_files_are_saved_when_asked_for() {
 }
 
 #[test]
+fn recording_a_rule_brings_what_it_uncovers() {
+    let scene = Scene::new();
+    scene.write(".gitignore", "out/\n");
+    scene.write("out/x", "1");
+    let store = scene.store();
+    store.take().unwrap();
+    scene.write(".gitignore", "");
+    assert_eq!(paths(&store.record_files(&[".gitignore".into()]).unwrap()), [".gitignore", "out/x"]);
+}
+
+#[test]
 fn excluded_folders_and_the_store_itself_are_never_looked_at() {
     let scene = Scene::new();
     scene.write("a", "1");

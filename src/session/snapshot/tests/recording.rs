@@ -90,6 +90,23 @@ fn sweeping_keeps_what_is_named_and_the_newest() {
 }
 
 #[test]
+fn what_was_recorded_before_a_crash_is_not_forgotten_by_the_next_recording() {
+    let scene = Scene::new();
+    scene.write("a", "1\n");
+    scene.write("b", "1\n");
+    let store = scene.store();
+    store.take().unwrap();
+    scene.write("a", "2\n");
+    store.record_files(&["a".into()]).unwrap();
+    drop(store);
+    let store = scene.store();
+    scene.write("b", "2\n");
+    let recorded = store.record_files(&["b".into()]).unwrap();
+    assert_eq!(paths(&recorded), ["b"]);
+    assert_eq!(store.read(&recorded.id, "a", 10).unwrap(), b"2\n");
+}
+
+#[test]
 fn the_newest_snapshot_outlives_its_process_and_its_index() {
     let scene = Scene::new();
     scene.write("a", "1\n");
