@@ -227,7 +227,8 @@ async fn ask_model(
     };
     let judge = judge_prompt(session, case, gates, facts)?;
     let mut inquiry = Inquiry { session, trace: trace.clone(), config, calls: Vec::new(), cancel };
-    let outcome = inquiry.run(judge, &session.record().task.checks.clone()).await;
+    let checks = session.record().task.checks.clone();
+    let outcome = inquiry.run(judge, &checks).await;
     settings.shell.end().await;
     let mut result = outcome?;
     result.snapshot = Some(case.snapshot.clone());

@@ -371,3 +371,18 @@ pub fn agents_file(cwd: &Path) -> Option<String> {
         Some(format!("## {name} of the working directory\n\n{shown}{cut}"))
     })
 }
+
+/// Brings what is derived of a trace in line with the journal after a crash (B42). Only who holds
+/// the session may do it.
+///
+/// # Errors
+/// A file can't be read or written; names it.
+pub fn mend_trace(home: &Home, recorder: &Arc<Recorder>, trace: &TraceId) -> Result<(), Problem> {
+    let store = crate::trace::store::FileSystemTraceStore::new(home.path(), recorder.clone());
+    crate::trace::store::mend(&store, trace, &home.journal())?;
+    // What a crashed process left running belongs to nobody any more.
+    if let Some(id) = home.id() {
+        crate::sandbox::exec::end_run(&format!("{id}-{trace}"));
+    }
+    Ok(())
+}
