@@ -1,1 +1,4 @@
-fn main() {}
+//! Integration tests: one binary, one module per subject.
+
+mod llm;
+mod support;
