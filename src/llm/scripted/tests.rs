@@ -1,3 +1,5 @@
+//! Claims about scenarios: how they are read and played.
+
 use pretty_assertions::assert_eq;
 
 use super::*;
