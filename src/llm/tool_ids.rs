@@ -1,7 +1,8 @@
 //! Ids of tool calls on their way out and in (B104). The store keeps them as received; a provider
 //! that can't take one gets another, the same on every call, with the result still matching.
 
-use std::collections::{HashMap, HashSet};
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use super::chat::{ChatMessage, ChatRole, Request, ToolCall};
@@ -51,29 +52,35 @@ impl Rewrites {
     /// what came before it, so a longer history never changes what was sent of a shorter one.
     pub fn plan(messages: &[Arc<ChatMessage>], rule: IdRule) -> Self {
         let mut plan = Self::default();
-        let mut used: HashSet<String> = HashSet::new();
-        let mut current: HashMap<&str, String> = HashMap::new();
+        let mut used: HashSet<Cow<'_, str>> = HashSet::new();
+        // Calls of the newest answer that wait for their result, by the id they are stored under.
+        let mut open: HashMap<&str, VecDeque<String>> = HashMap::new();
         let mut count = 0;
         for (at, message) in messages.iter().enumerate() {
+            if !message.tool_calls.is_empty() {
+                open.clear();
+            }
             for (index, call) in message.tool_calls.iter().enumerate() {
                 count += 1;
-                if rule.accepts(&call.id) && used.insert(call.id.clone()) {
-                    current.remove(call.id.as_str());
+                if rule.accepts(&call.id) && used.insert(Cow::Borrowed(&call.id)) {
+                    open.entry(&call.id).or_default().push_back(call.id.clone());
                     continue;
                 }
                 let mut n = count;
-                while used.contains(&rule.make(n)) {
+                while used.contains(rule.make(n).as_str()) {
                     n += 100_000;
                 }
                 let new = rule.make(n);
-                used.insert(new.clone());
-                current.insert(&call.id, new.clone());
+                used.insert(Cow::Owned(new.clone()));
+                open.entry(&call.id).or_default().push_back(new.clone());
                 plan.new.insert((at, index), new);
             }
-            if message.role == ChatRole::Tool
-                && let Some(new) = message.tool_call_id.as_deref().and_then(|id| current.get(id))
-            {
-                plan.new.insert((at, 0), new.clone());
+            let Some(id) = message.tool_call_id.as_deref().filter(|_| message.role == ChatRole::Tool) else { continue };
+            let Some(waiting) = open.get_mut(id) else { continue };
+            // Several calls under one id are answered in their order.
+            let sent = if waiting.len() > 1 { waiting.pop_front() } else { waiting.front().cloned() };
+            if let Some(sent) = sent.filter(|sent| sent != id) {
+                plan.new.insert((at, 0), sent);
             }
         }
         plan

@@ -6,5 +6,7 @@
 mod architecture;
 mod docs;
 mod licences;
+mod llm;
 mod source;
+mod support;
 mod tidy;

@@ -176,9 +176,9 @@ impl Http {
     fn not_sent(&self, endpoint: &Endpoint, error: &reqwest::Error) -> ProviderError {
         let host = endpoint.host();
         if error.is_timeout() {
-            let seconds = self.config.connect_timeout.as_secs();
+            let limit = self.config.connect_timeout.as_secs_f64();
             return endpoint
-                .error(ErrorKind::Network, format!("no connection to {host} within {seconds} s"))
+                .error(ErrorKind::Network, format!("no connection to {host} within {limit} s"))
                 .hint("check the network and the proxy (HTTPS_PROXY, NO_PROXY), or raise http.connect_timeout");
         }
         let why = causes(error);
@@ -211,7 +211,10 @@ fn stays_at_home(attempt: &Attempt<'_>) -> bool {
 
 fn no_first_byte(endpoint: &Endpoint, limit: Duration) -> ProviderError {
     endpoint
-        .error(ErrorKind::Network, format!("{} did not begin to answer within {} s", endpoint.host(), limit.as_secs()))
+        .error(
+            ErrorKind::Network,
+            format!("{} did not begin to answer within {} s", endpoint.host(), limit.as_secs_f64()),
+        )
         .hint("a slow model needs a longer http.first_byte_timeout")
 }
 
@@ -387,7 +390,7 @@ impl Incoming<'_> {
     }
 
     fn stalled(&self) -> ProviderError {
-        let seconds = self.idle.as_secs();
+        let seconds = self.idle.as_secs_f64();
         self.endpoint
             .error(
                 ErrorKind::Network,
@@ -451,11 +454,13 @@ fn has_io_error(error: &reqwest::Error, kind: std::io::ErrorKind) -> bool {
     false
 }
 
+/// Also when the other side hangs up during the handshake, as a server without TLS does.
 fn is_tls(error: &reqwest::Error) -> bool {
     let mut source = error.source();
     while let Some(cause) = source {
         let inner = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        if cause.is::<rustls::Error>() || inner.is_some_and(|inner| inner.is::<rustls::Error>()) {
+        let is_ours = cause.is::<rustls::Error>() || inner.is_some_and(|inner| inner.is::<rustls::Error>());
+        if is_ours || cause.to_string().contains("tls handshake") {
             return true;
         }
         source = cause.source();

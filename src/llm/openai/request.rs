@@ -159,3 +159,6 @@ fn write_returned(out: &mut Vec<u8>, message: &ChatMessage, model: &str) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
