@@ -16,15 +16,16 @@ mod app;
 mod chord;
 #[cfg(test)]
 mod fixture;
-mod format;
 mod keymap;
+mod panes;
 mod screen;
 mod screens;
 mod state;
 mod terminal;
-mod text;
 mod theme;
+mod time;
 mod ui;
+mod widgets;
 
 use std::path::PathBuf;
 use std::sync::Arc;
