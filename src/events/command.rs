@@ -174,6 +174,15 @@ pub enum Command {
         /// The decision.
         answer: Permission,
     },
+    /// Answers a question of an agent.
+    Answer {
+        /// Which session.
+        session: SessionId,
+        /// Which question.
+        question_id: String,
+        /// The answer.
+        answer: String,
+    },
     /// Deletes a session that is not running.
     Remove {
         /// Which.

@@ -1,6 +1,7 @@
 //! What a screen is: the closed list of them, what they are told, what they may ask for. Screens
 //! hold view state only (cursor, scroll, what is typed); facts are in `state`.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -246,6 +247,8 @@ pub enum Effect {
     },
     /// Copies text.
     Copy(String),
+    /// Keeps what was typed under a name, for when the field is opened again; empty forgets it.
+    Draft(String, String),
     /// Shows this theme from now on.
     Theme(String),
     /// Keeps this theme for the next start.
@@ -329,6 +332,8 @@ pub struct Cx<'a> {
     pub sessions: &'a dyn Sight,
     /// The screen below this one, for palette and help.
     pub below: Option<Layer>,
+    /// What was typed and not sent, by name.
+    pub drafts: &'a HashMap<String, String>,
 }
 
 /// A look at the followed sessions.
@@ -344,6 +349,11 @@ impl Cx<'_> {
     /// The state of a session, once its first events are there.
     pub fn session(&self, id: &SessionId) -> Option<&SessionState> {
         self.sessions.state(id)
+    }
+
+    /// What was typed under this name and not sent.
+    pub fn draft(&self, name: &str) -> Option<&str> {
+        self.drafts.get(name).map(String::as_str)
     }
 
     /// The key that a person is told for `action` on the screen of `layer`; empty when it has none.

@@ -4,6 +4,7 @@
 mod book;
 mod draw;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -96,6 +97,7 @@ struct Shared {
     config: Config,
     launch_dir: PathBuf,
     book: Book,
+    drafts: HashMap<String, String>,
 }
 
 impl Shared {
@@ -110,6 +112,7 @@ impl Shared {
             launch_dir: &self.launch_dir,
             sessions: &self.book,
             below,
+            drafts: &self.drafts,
         }
     }
 }
@@ -174,7 +177,8 @@ impl Ui {
         let theme = chosen.clone();
         let mouse = config.ui.mouse;
         let book = Book::default();
-        let shared = Shared { now, zone, themes, theme, keymap, config, launch_dir, book };
+        let drafts = HashMap::new();
+        let shared = Shared { now, zone, themes, theme, keymap, config, launch_dir, book, drafts };
         let mut ui = Self {
             shared,
             open: Vec::new(),
@@ -504,6 +508,13 @@ impl Ui {
                 }
                 Effect::Toast(level, text) => self.toast(level, text),
                 Effect::Edit { text, suffix } => self.work.push(Work::Edit { view, text, suffix }),
+                Effect::Draft(name, text) => {
+                    if text.trim().is_empty() {
+                        self.shared.drafts.remove(&name);
+                    } else {
+                        self.shared.drafts.insert(name, text);
+                    }
+                }
                 Effect::Copy(text) => self.work.push(Work::Copy(text)),
                 Effect::Theme(name) => {
                     if let Some(theme) = self.shared.themes.get(&name) {
@@ -551,6 +562,7 @@ fn session_of(command: &Command) -> Option<&SessionId> {
         | Command::Accept { session }
         | Command::SetContract { session, .. }
         | Command::Permit { session, .. }
+        | Command::Answer { session, .. }
         | Command::Remove { session }
         | Command::Export { session, .. } => Some(session),
     }

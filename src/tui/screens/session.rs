@@ -281,3 +281,6 @@ impl View for Session {
 fn hint(action: Action, word: &'static str) -> Hint {
     Hint { action, word: Some(word) }
 }
+
+#[cfg(test)]
+mod tests;

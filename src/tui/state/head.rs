@@ -243,6 +243,8 @@ impl Head {
             | Event::Compaction { .. }
             | Event::UserMessage { .. }
             | Event::Fork { .. }
+            | Event::OutputTaken { .. }
+            | Event::BudgetSet { .. }
             | Event::Note { .. }
             | Event::Unknown => {}
         }

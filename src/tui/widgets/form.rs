@@ -8,8 +8,9 @@ use ratatui::style::{Modifier, Style};
 
 use super::editor::{Edited, Editor, EditorLook, Kind};
 use super::scroll::{Scroll, draw_bar};
-use super::text::{cut, width};
 use super::wrap::wrap;
+use crate::stdx::text::sanitize_line;
+use crate::tui::widgets::text::{cut, width};
 
 /// How a form looks.
 #[derive(Clone, Copy, Debug, Default)]
@@ -377,8 +378,9 @@ impl Options {
 impl Field {
     fn notes(&self, wide: &Widths, focused: bool) -> (Vec<String>, Vec<String>) {
         let max = usize::from(wide.value);
-        let errors = self.error.as_ref().map(|e| wrap(&crate::stdx::text::sanitize_line(&format!("! {e}")), max, 4));
-        let hint = if focused && !self.hint.is_empty() { wrap(&self.hint, max, 4) } else { Vec::new() };
+        let rows = |text: &str| wrap(text, max, 4);
+        let errors = self.error.as_ref().map(|error| rows(&sanitize_line(&format!("! {error}"))));
+        let hint = if focused && !self.hint.is_empty() { rows(&self.hint) } else { Vec::new() };
         (errors.unwrap_or_default(), hint)
     }
 

@@ -8,7 +8,7 @@ use super::{Edited, Editor};
 use crate::stdx::text::sanitize_line;
 
 /// Most names shown at once.
-pub const MOST_NAMES: usize = 6;
+pub(super) const MOST_NAMES: usize = 6;
 
 /// An open list, or none.
 #[derive(Debug, Default)]

@@ -12,7 +12,6 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tui_textarea::{CursorMove, TextArea};
 use unicode_segmentation::UnicodeSegmentation;
 
-pub use completion::MOST_NAMES;
 pub use draw::EditorLook;
 
 use self::completion::Completion;
