@@ -127,8 +127,6 @@ pub enum Command {
     Rm(SessionArg),
     /// Accept a project's own configuration
     Trust(TrustArgs),
-    /// Free what no session needs any more
-    Gc(GcArgs),
     /// Show what was found: configuration, providers, folders, terminal
     Doctor(ListArgs),
     /// Print completions for a shell
@@ -367,14 +365,6 @@ pub struct TrustArgs {
     /// Take the consent back
     #[arg(long)]
     pub revoke: bool,
-}
-
-/// Options of `gc`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
-pub struct GcArgs {
-    /// Only show what would be freed
-    #[arg(long)]
-    pub dry_run: bool,
 }
 
 /// Options of `completions`.

@@ -5,6 +5,7 @@
 mod capture;
 pub mod environment;
 pub mod exec;
+pub mod interactive;
 mod processes;
 
 #[cfg(test)]

@@ -60,6 +60,11 @@ pub struct Options {
     pub terminal: Terminal,
 }
 
+/// Columns and rows of the terminal, if there is one.
+pub fn terminal_size() -> Option<(u16, u16)> {
+    crossterm::terminal::size().ok().filter(|(columns, rows)| *columns > 0 && *rows > 0)
+}
+
 /// What is shown first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Start {
