@@ -100,20 +100,17 @@ async fn without_key_and_ollama_the_error_names_every_way_out() {
     assert!(!hint.contains("GEMINI"), "{hint}");
 }
 
-#[tokio::test]
-async fn a_profile_may_name_provider_and_endpoint_apart() {
+#[test]
+fn a_profile_may_name_another_address() {
     let registry = registry(keys());
-    let choose = async |model, provider, endpoint| {
-        registry.choose_for_profile(ProfileModel { model, provider, endpoint }).await.map(|choice| choice.reference)
-    };
-    let plain = choose(Some("claude-sonnet-4-20250514"), Some("anthropic"), Some("api.anthropic.com")).await;
-    assert_eq!(plain.unwrap(), "anthropic/claude-sonnet-4-20250514");
-    assert_eq!(choose(Some("openai/gpt-4o"), Some("openai"), None).await.unwrap(), "openai/gpt-4o");
-    assert_eq!(choose(Some("openai/gpt-4o"), Some("openrouter"), None).await.unwrap(), "openrouter/openai/gpt-4o");
-    assert_eq!(choose(Some("openai/m"), None, Some("127.0.0.1:1")).await.unwrap(), "openai/m");
-    assert_eq!(choose(None, None, None).await.unwrap(), "anthropic/claude-sonnet-4-20250514");
-    assert!(choose(Some("m"), None, Some("host")).await.unwrap_err().message.contains("has no provider"));
-    assert!(choose(Some("m"), Some("nobody"), None).await.unwrap_err().message.contains("`nobody`"));
+    let resolve = |reference, endpoint| registry.resolve_at(reference, endpoint).map(|choice| choice.reference);
+    assert_eq!(resolve("anthropic/m", Some("api.anthropic.com")).unwrap(), "anthropic/m");
+    assert_eq!(resolve("openai", Some("http://127.0.0.1:1")).unwrap(), "openai/gpt-4o");
+    assert_eq!(resolve("openai/m", None).unwrap(), "openai/m");
+    assert!(resolve("nobody/m", Some("host")).unwrap_err().message.contains("`nobody/m`"));
+    assert!(resolve("scripted/rehearsal", Some("host")).is_err());
+    let error = resolve("openai/m", Some("ftp://u:secret@host")).unwrap_err();
+    assert!(error.message.contains("base_url `ftp://…@host/v1` is not an address"), "{error}");
 }
 
 #[test]
@@ -133,7 +130,13 @@ fn a_provider_of_the_configuration_is_used_by_its_name() {
 
 #[test]
 fn the_description_tells_whether_a_key_is_set_but_never_which() {
-    let registry = registry(env(&[("OPENAI_API_KEY", "very-secret")]));
+    let mut config = Config::default();
+    let headers = BTreeMap::from([("X-Team".to_owned(), "very-secret".to_owned())]);
+    config.providers.insert("openai".into(), ProviderConfig { headers, ..ProviderConfig::default() });
+    let proxy = ("HTTPS_PROXY", "http://me:very-secret@proxy");
+    let registry = Registry::new(&config, env(&[("OPENAI_API_KEY", "very-secret"), proxy]), "/");
+    let provider = registry.resolve("openai/m").unwrap().provider;
+    assert!(!format!("{provider:?}").contains("very-secret"), "{provider:?}");
     let all = registry.describe();
     let names: Vec<&str> = all.iter().map(|provider| provider.name.as_str()).collect();
     assert_eq!(names, ["anthropic", "openai", "openrouter", "gemini", "ollama"]);
