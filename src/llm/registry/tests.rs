@@ -2,6 +2,7 @@ use pretty_assertions::assert_eq;
 
 use super::*;
 use crate::config::ProviderConfig;
+use crate::llm::chat::{Caller, Request};
 
 fn env(pairs: &[(&str, &str)]) -> Env {
     pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()
@@ -146,4 +147,28 @@ fn the_description_tells_whether_a_key_is_set_but_never_which() {
     assert_eq!(all[4].base_url.as_deref(), Some("http://127.0.0.1:11434/v1"));
     assert!(!format!("{all:?} {registry:?}").contains("very-secret"));
     assert!(registry.key_variables().contains("GEMINI_API_KEY"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn scripted_models_speak_without_pauses_when_asked_to() {
+    let request = Request {
+        model: "rehearsal".into(),
+        messages: Vec::new(),
+        tools: [].into(),
+        allow_tool_calls: true,
+        temperature: None,
+        max_output_tokens: None,
+        caller: Caller::default(),
+    };
+    let took = async |registry: Registry| {
+        let started = tokio::time::Instant::now();
+        let provider = registry.resolve("scripted/rehearsal").unwrap().provider;
+        provider.call(&request, &|_| {}).await.unwrap();
+        started.elapsed()
+    };
+    let normal = took(registry(env(&[]))).await;
+    assert!(!normal.is_zero());
+    assert!(took(registry(env(&[(SCRIPTED_DELAY_VARIABLE, "0.5")]))).await < normal);
+    assert!(took(registry(env(&[(SCRIPTED_DELAY_VARIABLE, "0")]))).await.is_zero());
+    assert!(took(registry(env(&[])).without_scripted_delay()).await.is_zero());
 }
