@@ -187,18 +187,22 @@ impl Endpoint {
                 continue;
             }
             text = text.replace(key, "[key]");
-            let start = bounded::prefix(key, 4);
-            while let Some(at) = text.find(start) {
-                let end = text[at..]
-                    .find(|c: char| c.is_whitespace() || "\"'`,;)".contains(c))
-                    .map_or(text.len(), |n| at + n);
-                if !text[at..end].contains('*') {
-                    break;
-                }
-                text.replace_range(at..end, "[key]");
-            }
+            redact_starred(&mut text, bounded::prefix(key, 4));
         }
         text
+    }
+}
+
+/// Replaces words that begin like a key and have stars in them.
+fn redact_starred(text: &mut String, start: &str) {
+    let mut from = 0;
+    while let Some(at) = text[from..].find(start).map(|at| from + at) {
+        let is_end = |c: char| c.is_whitespace() || "\"'`,;)".contains(c);
+        let end = text[at..].find(is_end).map_or(text.len(), |length| at + length);
+        let replacement = if text[at..end].contains('*') { "[key]" } else { start };
+        let replaced = if replacement == start { at + start.len() } else { end };
+        text.replace_range(at..replaced, replacement);
+        from = at + replacement.len();
     }
 }
 
@@ -216,8 +220,8 @@ fn parse_base(base_url: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-/// Text for an error: an address may hold `user:password@`.
-fn without_password(address: &str) -> String {
+/// An address as it may be shown: it may hold `user:password@`.
+pub fn without_password(address: &str) -> String {
     match (address.find("://"), address.rfind('@')) {
         (Some(scheme), Some(at)) if at > scheme => format!("{}://…{}", &address[..scheme], &address[at..]),
         _ => address.to_owned(),

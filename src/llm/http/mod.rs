@@ -7,6 +7,7 @@ mod refusal;
 
 use std::collections::BTreeMap;
 use std::error::Error as _;
+use std::fmt;
 use std::ops::Deref;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -20,7 +21,7 @@ use super::error::{ErrorKind, ProviderError};
 use super::sse::{SseEvent, SseParser};
 use crate::config::HttpConfig;
 
-pub use endpoint::{Auth, Endpoint, Secret};
+pub use endpoint::{Auth, Endpoint, Secret, without_password};
 pub use refusal::in_stream as refusal_in_stream;
 
 /// Most of one answer, as it is sent.
@@ -48,11 +49,20 @@ pub struct Http {
     plain: OnceLock<Result<Client, String>>,
 }
 
-#[derive(Clone, Debug, Default)]
+/// Variable and address of each proxy.
+#[derive(Clone, Default)]
 struct ProxySettings {
     http: Option<(String, String)>,
     https: Option<(String, String)>,
     bypass: String,
+}
+
+impl fmt::Debug for ProxySettings {
+    /// Without the addresses: they may hold passwords.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let variables = [&self.http, &self.https].into_iter().flatten().map(|(variable, _)| variable);
+        f.debug_set().entries(variables).finish()
+    }
 }
 
 impl ProxySettings {

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::Provider;
 use super::anthropic::Anthropic;
 use super::error::{ErrorKind, ProviderError};
-use super::http::{Auth, Endpoint, Http, Secret};
+use super::http::{Auth, Endpoint, Http, Secret, without_password};
 use super::openai::OpenAi;
 use super::scripted::scenario::{EMBEDDED, Scenario};
 use super::scripted::{self, Scripted};
@@ -40,9 +40,9 @@ pub struct Registry {
 }
 
 impl fmt::Debug for Registry {
-    /// Without the environment: it holds keys.
+    /// Without the environment and the headers: they hold keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Registry").field("settings", &self.settings).field("dir", &self.dir).finish_non_exhaustive()
+        f.debug_struct("Registry").field("providers", &self.names()).field("dir", &self.dir).finish_non_exhaustive()
     }
 }
 
@@ -57,18 +57,6 @@ pub struct Choice {
     pub reference: String,
     /// Why this one, as a sentence, when nobody named it.
     pub reason: Option<String>,
-}
-
-/// The model fields of a profile (A27).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ProfileModel<'a> {
-    /// `PROVIDER/MODEL`, or a model of `provider`.
-    pub model: Option<&'a str>,
-    /// The provider's name.
-    pub provider: Option<&'a str>,
-    /// Its address in place of the configured one. The provider's key is sent there, so it must
-    /// come from the person, never from a project's files.
-    pub endpoint: Option<&'a str>,
 }
 
 /// One provider as `doctor` shows it.
@@ -132,56 +120,35 @@ impl Registry {
     /// # Errors
     /// When there is no such provider, scenario or key; each says what to do.
     pub fn resolve(&self, reference: &str) -> Result<Choice, ProviderError> {
-        let reference = reference.trim();
-        let (provider, model) = match reference.split_once('/') {
-            Some((provider, model)) => (provider, model.trim()),
-            None if reference == scripted::NAME || self.find(reference).is_some() => (reference, ""),
-            None => (provider_of(reference).ok_or_else(|| self.unknown(reference))?, reference),
-        };
+        let (provider, model) = self.split(reference)?;
         if provider == scripted::NAME {
             return self.scripted(model);
         }
-        let settings = self.find(provider).ok_or_else(|| self.unknown(reference))?;
+        let settings = self.find(provider).ok_or_else(|| self.unknown(reference.trim()))?;
         self.with_model(settings, model)
     }
 
-    /// What a profile names: like [`Registry::resolve`], but the provider may stand apart and
-    /// have another address.
+    /// As [`Registry::resolve`], with the provider at another address when a profile names one
+    /// (A27). The provider's key is sent there, so the address must come from the person, never
+    /// from a project's files.
     ///
     /// # Errors
     /// As [`Registry::resolve`], and when the endpoint is no address.
-    pub async fn choose_for_profile(&self, profile: ProfileModel<'_>) -> Result<Choice, ProviderError> {
-        let Some(provider) = profile.provider.or_else(|| self.provider_named_in(profile)) else {
-            if let Some(endpoint) = profile.endpoint {
-                return Err(ProviderError::new(
-                    NOBODY,
-                    ErrorKind::BadRequest,
-                    format!("the profile's endpoint `{endpoint}` has no provider"),
-                )
-                .hint(format!("add `provider:` to the profile: {}", self.names())));
-            }
-            return self.choose(profile.model).await;
-        };
-        let settings = self.find(provider).ok_or_else(|| self.unknown(provider))?;
-        let prefix = format!("{provider}/");
-        let model = profile.model.map_or("", |model| model.strip_prefix(&prefix).unwrap_or(model));
-        match profile.endpoint {
-            None => self.with_model(settings, model),
-            Some(endpoint) => {
-                let base_url = Some(settings::endpoint_base(endpoint, settings));
-                let settings = Settings { base_url, base_url_from: "profile".to_owned(), ..settings.clone() };
-                self.with_model(&settings, model)
-            }
-        }
+    pub fn resolve_at(&self, reference: &str, endpoint: Option<&str>) -> Result<Choice, ProviderError> {
+        let Some(endpoint) = endpoint else { return self.resolve(reference) };
+        let (provider, model) = self.split(reference)?;
+        let settings = self.find(provider).ok_or_else(|| self.unknown(reference))?;
+        let base_url = Some(settings::endpoint_base(endpoint, settings));
+        self.with_model(&Settings { base_url, base_url_from: "profile".to_owned(), ..settings.clone() }, model)
     }
 
-    /// The provider in a profile's model reference, when it must be known for the endpoint.
-    fn provider_named_in<'p>(&self, profile: ProfileModel<'p>) -> Option<&'p str> {
-        profile.endpoint?;
-        let model = profile.model?;
-        match model.split_once('/') {
-            Some((provider, _)) => Some(provider),
-            None => provider_of(model),
+    /// Provider and model of a reference; the model may be empty.
+    fn split<'r>(&self, reference: &'r str) -> Result<(&'r str, &'r str), ProviderError> {
+        let reference = reference.trim();
+        match reference.split_once('/') {
+            Some((provider, model)) => Ok((provider, model.trim())),
+            None if reference == scripted::NAME || self.find(reference).is_some() => Ok((reference, "")),
+            None => Ok((provider_of(reference).ok_or_else(|| self.unknown(reference))?, reference)),
         }
     }
 
@@ -246,7 +213,7 @@ impl Registry {
             .map(|settings| ProviderDescription {
                 name: settings.name.clone(),
                 protocol: word(settings.protocol),
-                base_url: settings.base_url.clone(),
+                base_url: settings.base_url.as_deref().map(without_password),
                 base_url_from: settings.base_url_from.clone(),
                 key_variable: settings.key_variable.clone(),
                 key_is_set: settings.key(&self.env).is_some(),

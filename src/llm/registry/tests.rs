@@ -2,6 +2,7 @@ use pretty_assertions::assert_eq;
 
 use super::*;
 use crate::config::ProviderConfig;
+use crate::llm::chat::{Caller, Request};
 
 fn env(pairs: &[(&str, &str)]) -> Env {
     pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()
@@ -100,20 +101,17 @@ async fn without_key_and_ollama_the_error_names_every_way_out() {
     assert!(!hint.contains("GEMINI"), "{hint}");
 }
 
-#[tokio::test]
-async fn a_profile_may_name_provider_and_endpoint_apart() {
+#[test]
+fn a_profile_may_name_another_address() {
     let registry = registry(keys());
-    let choose = async |model, provider, endpoint| {
-        registry.choose_for_profile(ProfileModel { model, provider, endpoint }).await.map(|choice| choice.reference)
-    };
-    let plain = choose(Some("claude-sonnet-4-20250514"), Some("anthropic"), Some("api.anthropic.com")).await;
-    assert_eq!(plain.unwrap(), "anthropic/claude-sonnet-4-20250514");
-    assert_eq!(choose(Some("openai/gpt-4o"), Some("openai"), None).await.unwrap(), "openai/gpt-4o");
-    assert_eq!(choose(Some("openai/gpt-4o"), Some("openrouter"), None).await.unwrap(), "openrouter/openai/gpt-4o");
-    assert_eq!(choose(Some("openai/m"), None, Some("127.0.0.1:1")).await.unwrap(), "openai/m");
-    assert_eq!(choose(None, None, None).await.unwrap(), "anthropic/claude-sonnet-4-20250514");
-    assert!(choose(Some("m"), None, Some("host")).await.unwrap_err().message.contains("has no provider"));
-    assert!(choose(Some("m"), Some("nobody"), None).await.unwrap_err().message.contains("`nobody`"));
+    let resolve = |reference, endpoint| registry.resolve_at(reference, endpoint).map(|choice| choice.reference);
+    assert_eq!(resolve("anthropic/m", Some("api.anthropic.com")).unwrap(), "anthropic/m");
+    assert_eq!(resolve("openai", Some("http://127.0.0.1:1")).unwrap(), "openai/gpt-4o");
+    assert_eq!(resolve("openai/m", None).unwrap(), "openai/m");
+    assert!(resolve("nobody/m", Some("host")).unwrap_err().message.contains("`nobody/m`"));
+    assert!(resolve("scripted/rehearsal", Some("host")).is_err());
+    let error = resolve("openai/m", Some("ftp://u:secret@host")).unwrap_err();
+    assert!(error.message.contains("base_url `ftp://…@host/v1` is not an address"), "{error}");
 }
 
 #[test]
@@ -133,7 +131,13 @@ fn a_provider_of_the_configuration_is_used_by_its_name() {
 
 #[test]
 fn the_description_tells_whether_a_key_is_set_but_never_which() {
-    let registry = registry(env(&[("OPENAI_API_KEY", "very-secret")]));
+    let mut config = Config::default();
+    let headers = BTreeMap::from([("X-Team".to_owned(), "very-secret".to_owned())]);
+    config.providers.insert("openai".into(), ProviderConfig { headers, ..ProviderConfig::default() });
+    let proxy = ("HTTPS_PROXY", "http://me:very-secret@proxy");
+    let registry = Registry::new(&config, env(&[("OPENAI_API_KEY", "very-secret"), proxy]), "/");
+    let provider = registry.resolve("openai/m").unwrap().provider;
+    assert!(!format!("{provider:?}").contains("very-secret"), "{provider:?}");
     let all = registry.describe();
     let names: Vec<&str> = all.iter().map(|provider| provider.name.as_str()).collect();
     assert_eq!(names, ["anthropic", "openai", "openrouter", "gemini", "ollama"]);
@@ -143,4 +147,28 @@ fn the_description_tells_whether_a_key_is_set_but_never_which() {
     assert_eq!(all[4].base_url.as_deref(), Some("http://127.0.0.1:11434/v1"));
     assert!(!format!("{all:?} {registry:?}").contains("very-secret"));
     assert!(registry.key_variables().contains("GEMINI_API_KEY"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn scripted_models_speak_without_pauses_when_asked_to() {
+    let request = Request {
+        model: "rehearsal".into(),
+        messages: Vec::new(),
+        tools: [].into(),
+        allow_tool_calls: true,
+        temperature: None,
+        max_output_tokens: None,
+        caller: Caller::default(),
+    };
+    let took = async |registry: Registry| {
+        let started = tokio::time::Instant::now();
+        let provider = registry.resolve("scripted/rehearsal").unwrap().provider;
+        provider.call(&request, &|_| {}).await.unwrap();
+        started.elapsed()
+    };
+    let normal = took(registry(env(&[]))).await;
+    assert!(!normal.is_zero());
+    assert!(took(registry(env(&[(SCRIPTED_DELAY_VARIABLE, "0.5")]))).await < normal);
+    assert!(took(registry(env(&[(SCRIPTED_DELAY_VARIABLE, "0")]))).await.is_zero());
+    assert!(took(registry(env(&[])).without_scripted_delay()).await.is_zero());
 }

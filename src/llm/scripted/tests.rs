@@ -160,3 +160,25 @@ fn every_embedded_scenario_is_read_and_named_as_it_is_called() {
     }
     assert_eq!(Scenario::embedded("nothing"), None);
 }
+
+/// How long all answers of an embedded scenario take, in seconds.
+async fn length_of(name: &str, cycles: u32) -> f64 {
+    let scripted = Scripted::new(Scenario::embedded(name).unwrap().unwrap(), 1.0);
+    let started = tokio::time::Instant::now();
+    for cycle in 1..=cycles {
+        for role in ["worker", "checker"] {
+            let turns = scripted.scenario().script(role, cycle).unwrap().turns.len();
+            for turn in 0..turns {
+                let history = vec![ChatMessage::text(ChatRole::Assistant, ""); turn];
+                scripted.call(&request(cycle, role, history), &|_| {}).await.unwrap();
+            }
+        }
+    }
+    started.elapsed().as_secs_f64()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_rehearsal_is_slow_enough_to_watch_and_short_enough_to_wait_for() {
+    let seconds = length_of("rehearsal", 2).await;
+    assert!((18.0..32.0).contains(&seconds), "{seconds} s");
+}
