@@ -133,7 +133,7 @@ impl Show {
             if let Some(ending) = ending
                 && let Some(value) = &ending.deliverable
             {
-                let text = deliverable::deliverable(value, ending.dir.as_deref());
+                let text = deliverable::deliverable(value, ending.dir.as_deref().unwrap_or(std::path::Path::new("")));
                 let _ = say(text.trim_end());
             }
         }

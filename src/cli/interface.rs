@@ -9,7 +9,7 @@ use crate::events::data::Contract;
 use crate::events::event::PerRole;
 use crate::events::port::Port;
 use crate::events::problem::Problem;
-use crate::llm::scripted::Scenario;
+use crate::llm::scripted::scenario::Scenario;
 use crate::stdx::clock::SystemClock;
 use crate::tui::{self, Options, Start, Terminal};
 

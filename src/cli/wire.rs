@@ -20,7 +20,7 @@ use crate::events::problem::Problem;
 use crate::events::query::ModelChoice;
 use crate::llm::error::{ErrorKind, ProviderError};
 use crate::llm::prices::Prices;
-use crate::llm::registry::{ProfileModel, Registry};
+use crate::llm::registry::Registry;
 use crate::prompts::Library;
 use crate::session::context::Surroundings;
 use crate::stdx::clock::SystemClock;
@@ -130,13 +130,7 @@ struct RegistryModels {
 #[async_trait]
 impl Models for RegistryModels {
     async fn resolve(&self, reference: &str, endpoint: Option<&str>) -> Result<Model, Problem> {
-        let choice = match endpoint {
-            None => self.registry.resolve(reference),
-            Some(_) => {
-                let profile = ProfileModel { model: Some(reference), provider: None, endpoint };
-                self.registry.choose_for_profile(profile).await
-            }
-        };
+        let choice = self.registry.resolve_at(reference, endpoint);
         let choice = choice.map_err(problem)?;
         let (prices, reference) = (self.prices.clone(), choice.reference.clone());
         let free = choice.provider.is_scripted();

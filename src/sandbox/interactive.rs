@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use tokio::process::Command;
 
-use super::exec::RUN_VARIABLE;
+use super::processes::RUN_VARIABLE;
 
 /// Runs a command line of the person's (`$EDITOR`) on a file, with their whole environment and
 /// the terminal, and waits for it. The command line may have arguments of its own.

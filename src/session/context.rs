@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use tokio::sync::oneshot;
@@ -62,7 +62,7 @@ pub struct Session {
     pub snapshots: Arc<SnapshotStore>,
     /// Who answers permission requests.
     pub desk: PermissionDesk,
-    record: Arc<Mutex<SessionRecord>>,
+    record: Arc<Mutex<Arc<SessionRecord>>>,
     warned: Mutex<Vec<String>>,
     _lock: SessionLock,
 }
@@ -82,10 +82,11 @@ impl Session {
         headless: bool,
     ) -> Result<Arc<Self>, Problem> {
         let snapshots = open_snapshots(&home, &record, &surroundings)?;
-        let record = Arc::new(Mutex::new(record));
+        let record = Arc::new(Mutex::new(Arc::new(record)));
         let fold = record.clone();
         recorder.observe(move |envelope| {
-            fold.lock().unwrap_or_else(PoisonError::into_inner).apply(envelope);
+            let mut record = fold.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::make_mut(&mut record).apply(envelope);
         });
         Ok(Arc::new(Self {
             home,
@@ -100,10 +101,16 @@ impl Session {
         }))
     }
 
-    /// The session as it stands.
-    pub fn record(&self) -> MutexGuard<'_, SessionRecord> {
+    /// The session as it stands now; later events don't change what was returned.
+    pub fn record(&self) -> Arc<SessionRecord> {
         // A std mutex: held for a look, never across an await.
-        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+        self.record.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Changes what the next `session_resumed` will record: models and cycles of a session that
+    /// is about to go on.
+    pub fn prepare(&self, change: impl FnOnce(&mut SessionRecord)) {
+        change(Arc::make_mut(&mut self.record.lock().unwrap_or_else(PoisonError::into_inner)));
     }
 
     /// The Worker's working directory, canonical.
@@ -124,8 +131,7 @@ impl Session {
     /// It could not be written.
     pub fn emit(&self, cycle: Option<u32>, trace: Option<&TraceId>, event: Event) -> std::io::Result<u64> {
         let envelope = self.recorder.record(cycle, trace, event)?;
-        let record = self.record().clone();
-        self.home.save(&record)?;
+        self.home.save(&self.record())?;
         Ok(envelope.event_id.unwrap_or(0))
     }
 

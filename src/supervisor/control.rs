@@ -75,7 +75,7 @@ impl Supervisor {
         for role in [crate::events::data::Role::Worker, crate::events::data::Role::Checker] {
             if let Some(reference) = overrides.models.of(role) {
                 let model = session.model(role, reference).await?;
-                *session.record().models.of_mut(role) = model.reference;
+                session.prepare(|r| *r.models.of_mut(role) = model.reference);
             }
         }
         // The models must answer before the session counts as resumed.
@@ -83,7 +83,7 @@ impl Supervisor {
         session.model(crate::events::data::Role::Worker, &models.worker).await?;
         session.model(crate::events::data::Role::Checker, &models.checker).await?;
         if let Some(max) = overrides.max_cycles {
-            session.record().max_cycles = max.max(1);
+            session.prepare(|r| r.max_cycles = max.max(1));
         }
         let new = overrides.budget;
         if new != Budget::default() {
@@ -188,7 +188,7 @@ impl Supervisor {
     ) -> Result<Ack, Problem> {
         // Worked out before anything is stopped, so that a wrong number changes nothing.
         let home = self.home(id)?;
-        let record = self.here(id).map_or_else(|| home.load(), |s| Ok(s.record().clone()))?;
+        let record = self.here(id).map_or_else(|| home.load(), |s| Ok(s.record().as_ref().clone()))?;
         rewind::plan(&home, &record, wanted.trace.as_ref(), wanted.to, wanted.message.as_deref())?;
         self.stop_and_wait(id).await;
         let session = self.open(id, headless)?;

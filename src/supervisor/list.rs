@@ -36,7 +36,7 @@ impl Supervisor {
     pub(super) fn record(&self, id: &SessionId) -> Result<(Home, SessionRecord), Problem> {
         let home = self.home(id)?;
         let record = match self.here(id) {
-            Some(session) => session.record().clone(),
+            Some(session) => session.record().as_ref().clone(),
             None => home.load()?,
         };
         Ok((home, record))
