@@ -6,7 +6,12 @@ use ratatui::widgets::{Block, Widget};
 
 use crate::ids::SessionId;
 use crate::tui::action::{Action, Layer};
-use crate::tui::screen::{Cx, Effect, Effects, Handled, Hint, Input, View, hints};
+use crate::tui::screen::{Cx, Effect, Effects, Handled, Hint, Input, Screen, View, hints};
+use crate::tui::screens::apply::Apply;
+use crate::tui::screens::archive::Archive;
+use crate::tui::screens::contract::Contract;
+use crate::tui::screens::message::Message;
+use crate::tui::screens::rewind::Rewind;
 use crate::tui::theme::Slot;
 
 /// The session screen.
@@ -57,6 +62,13 @@ impl View for Session {
     fn update(&mut self, input: Input, _cx: &Cx<'_>, out: &mut Effects) -> Handled {
         match input {
             Input::Action(Action::Sessions) => out.push(Effect::Home),
+            Input::Action(Action::Rewind) => out.open(Screen::Rewind(Box::new(Rewind::new(self.session.clone())))),
+            Input::Action(Action::Message) => out.open(Screen::Message(Box::new(Message::new(self.session.clone())))),
+            Input::Action(Action::Archive) => out.open(Screen::Archive(Box::new(Archive::new(self.session.clone())))),
+            Input::Action(Action::Contract) => {
+                out.open(Screen::Contract(Box::new(Contract::new(self.session.clone()))))
+            }
+            Input::Action(Action::Apply) => out.open(Screen::Apply(Box::new(Apply::new(self.session.clone(), None)))),
             _ => return Handled::No,
         }
         Handled::Yes
