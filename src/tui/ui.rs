@@ -422,12 +422,7 @@ impl Ui {
             self.work.push(Work::Leave);
             return;
         }
-        let title = match running {
-            1 => "A session is running".to_owned(),
-            n => format!("{n} sessions are running"),
-        };
-        let text = "Stop what runs and leave? It can be continued later.".to_owned();
-        self.push(Screen::Confirm(Box::new(Confirm::new(title, text, vec![Effect::Leave]))));
+        self.push(Screen::Confirm(Box::new(Confirm::leave(running))));
     }
 
     fn push(&mut self, screen: Screen) {

@@ -144,9 +144,7 @@ impl Request {
         self.read = true;
         self.reader.set(match &pending.wanted {
             Wanted::Permission { role, tool, arguments } => permission_lines(*role, tool, arguments, cx.theme, width),
-            Wanted::Answer { question, options } => {
-                self.options.set_len(options.len());
-                self.typing = true;
+            Wanted::Answer { question, .. } => {
                 sanitize(question).lines().map(|line| Line::styled(line.to_owned(), cx.theme[Slot::Text])).collect()
             }
         });
@@ -224,6 +222,10 @@ impl View for Request {
     }
 
     fn update(&mut self, input: Input, cx: &Cx<'_>, out: &mut Effects) -> Handled {
+        if let Some(Pending { wanted: Wanted::Answer { options, .. }, .. }) = self.pending(cx) {
+            self.options.set_len(options.len());
+            self.typing = true;
+        }
         match input {
             Input::Action(action) => self.act(action, cx, out),
             Input::Key(key) if self.typing => self.key(key, cx, out),
@@ -258,6 +260,10 @@ impl View for Request {
             return look::text(frame, inner, &[Line::styled(words, cx.theme[Slot::TextDim])]);
         };
         self.fill(pending, cx, usize::from(width.saturating_sub(4)));
+        if let Wanted::Answer { options, .. } = &pending.wanted {
+            self.options.set_len(options.len());
+            self.typing = true;
+        }
         let options = match &pending.wanted {
             Wanted::Permission { .. } => &[][..],
             Wanted::Answer { options, .. } => options.as_slice(),
@@ -266,7 +272,7 @@ impl View for Request {
         let count = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
         let lower =
             count(options.len()).saturating_add(count(failed.len())).saturating_add(if self.typing { 4 } else { 0 });
-        let lines = count(self.reader.lines().len().saturating_mul(2)).max(4);
+        let lines = self.reader.height(width.saturating_sub(4)).max(2).saturating_add(1);
         let height = lines.saturating_add(lower).saturating_add(2).min(area.height);
         let wanted = if matches!(pending.wanted, Wanted::Answer { .. }) { "Question" } else { "Permission" };
         let title = format!("{wanted} · waits since {}", time::of_day(pending.at, cx.zone));

@@ -119,6 +119,7 @@ impl FakePort {
         for key in keys {
             person.press(&[key]);
             self.serve(&mut person);
+            person.screen();
         }
         person.later(script.now_ms + 1_000);
         self.serve(&mut person);

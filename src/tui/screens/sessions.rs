@@ -89,7 +89,14 @@ impl Sessions {
         let query = self.filter.text();
         let Some(all) = self.all.ready() else { return };
         let texts: Vec<String> = all.iter().map(rows::searched).collect();
-        self.hits = Fuzzy::new(query.trim()).rank(texts.iter().map(String::as_str));
+        let mut fuzzy = Fuzzy::new(query.trim());
+        self.hits = fuzzy.rank(texts.iter().map(String::as_str));
+        if !query.trim().is_empty() {
+            // Whoever types a name means the name, not a folder that happens to hold it.
+            let named = fuzzy.rank(all.iter().map(|session| session.name.as_str()));
+            let score = |hit: &Hit| named.iter().find(|other| other.index == hit.index).map_or(0, |other| other.score);
+            self.hits.sort_by_key(|hit| std::cmp::Reverse(score(hit)));
+        }
         self.list.set_len(self.hits.len());
         self.put_cursor_on(kept.as_ref());
     }

@@ -40,11 +40,20 @@ pub struct Options {
     pub index: usize,
 }
 
+/// How many rows of a text are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rows {
+    /// At least, where labels stand beside their fields.
+    pub least: usize,
+    /// At most.
+    pub most: usize,
+}
+
 /// What a field holds.
 #[derive(Debug)]
 pub enum Value {
-    /// A text; in a form it has at most this many rows.
-    Text(Box<Editor>, usize),
+    /// A text, and how many rows of it are shown: at least, where there is room, and at most.
+    Text(Box<Editor>, Rows),
     /// One of several.
     Choice(Options),
 }
@@ -67,17 +76,32 @@ pub struct Field {
 impl Field {
     /// A field for one line of text.
     pub fn line(id: &'static str, label: &str, placeholder: &str, hint: &str) -> Self {
-        Self::new(id, label, hint, Value::Text(Box::new(Editor::new(Kind::Single, placeholder)), 1))
+        Self::new(
+            id,
+            label,
+            hint,
+            Value::Text(Box::new(Editor::new(Kind::Single, placeholder)), Rows { least: 1, most: 1 }),
+        )
     }
 
-    /// A field for several lines, of which at most `rows` are shown at once.
-    pub fn text(id: &'static str, label: &str, placeholder: &str, hint: &str, rows: usize) -> Self {
+    /// A field for several lines, of which at most `most` are shown at once.
+    pub fn text(id: &'static str, label: &str, placeholder: &str, hint: &str, most: usize) -> Self {
+        let rows = Rows { least: 1, most };
         Self::new(id, label, hint, Value::Text(Box::new(Editor::new(Kind::Multi, placeholder)), rows))
     }
 
     /// A field for one of several values.
     pub fn choice(id: &'static str, label: &str, options: Vec<String>, index: usize, hint: &str) -> Self {
         Self::new(id, label, hint, Value::Choice(Options { options, index }))
+    }
+
+    /// The same with at least `least` rows shown where there is room: for what matters most.
+    #[must_use]
+    pub fn at_least(mut self, least: usize) -> Self {
+        if let Value::Text(_, rows) = &mut self.value {
+            rows.least = least;
+        }
+        self
     }
 
     fn new(id: &'static str, label: &str, hint: &str, value: Value) -> Self {
@@ -386,7 +410,10 @@ impl Field {
 
     fn value_rows(&self, wide: &Widths) -> usize {
         match &self.value {
-            Value::Text(editor, most) => editor.height(wide.value).clamp(1, (*most).max(1)),
+            Value::Text(editor, rows) => {
+                let least = if wide.label == 0 { 1 } else { rows.least.max(1) };
+                editor.height(wide.value).clamp(least, rows.most.max(least))
+            }
             Value::Choice(options) => options.rows(usize::from(wide.value)).len(),
         }
     }

@@ -37,7 +37,8 @@ pub(super) fn fields() -> Vec<Field> {
             "what is to be done",
             "say clearly what is to be reached, in which form, and what must be known for it; `@` completes file names",
             8,
-        ),
+        )
+        .at_least(3),
         Field::text(
             EXPECTED,
             "Expected outcome",

@@ -60,8 +60,6 @@ fn a_waiting_message_can_be_changed_and_withdrawn() {
     let edit =
         |id: &str, text: &str| Command::EditMessage { session: rig::id(), message_id: id.into(), text: text.into() };
     assert_eq!(rig::only(port.serve(&mut person)), edit("m1", "Use the standard library only"));
-    let mut person = port.at_session(&queued(), &["c", "tab", "down", "enter", "ctrl+u", "enter"], (100, 30));
-    person.press(&[]);
     let mut person = port.at_session(&queued(), &["c", "tab", "down", "enter", "ctrl+u"], (100, 30));
     person.press(&["enter"]);
     assert_eq!(rig::only(port.serve(&mut person)), edit("m2", ""));

@@ -24,7 +24,7 @@ fn the_chosen_action_is_done_on_the_screen_below() {
     let port = FakePort { sessions: Ok(rig::sessions()), ..FakePort::default() };
     let mut person = port.at_home(100, 30);
     person.press(&["ctrl+p"]).types("leave").press(&["enter"]);
-    assert_eq!(person.work(), [Work::Leave]);
+    assert!(person.work().contains(&Work::Leave));
     person.press(&["ctrl+p"]).types("launch").press(&["enter"]);
     assert!(person.screen().contains("New session"));
 }

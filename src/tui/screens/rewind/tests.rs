@@ -45,11 +45,9 @@ fn it_looks_right_empty_filled_refused_and_broken() {
 #[test]
 fn enter_rewinds_to_the_message_under_the_cursor() {
     let port = FakePort::default();
-    let mut person = port.at_session(&running(), &["r", "enter"], (120, 36));
-    person.press(&[]);
-    let mut person_up = port.at_session(&running(), &["r"], (120, 36));
-    person_up.press(&["enter"]);
-    assert_eq!(rig::only(port.serve(&mut person_up)), rewind("w3", 4));
+    let mut person = port.at_session(&running(), &["r"], (120, 36));
+    person.press(&["enter"]);
+    assert_eq!(rig::only(port.serve(&mut person)), rewind("w3", 4));
     assert!(person.screen().contains("rewound"));
 }
 
@@ -62,8 +60,6 @@ fn choices_and_instruction_go_along() {
         panic!("a rewind")
     };
     assert_eq!((overwrite_changed, message.as_deref()), (true, Some("use a state machine")));
-    let mut person = port.at_session(&running(), &["r", "space", "o", "enter"], (120, 36));
-    person.press(&[]);
     let mut person = port.at_session(&running(), &["r", "space", "o"], (120, 36));
     person.press(&["enter"]);
     let Command::Rewind { restore_files, overwrite_changed, .. } = rig::only(port.serve(&mut person)) else {
