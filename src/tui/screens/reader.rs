@@ -33,11 +33,6 @@ impl Reader {
         self.width = None;
     }
 
-    /// The lines as they were given.
-    pub fn lines(&self) -> &[Line<'static>] {
-        &self.lines
-    }
-
     /// Moves, if the action is one of moving.
     pub fn act(&mut self, action: Action) -> bool {
         match action {

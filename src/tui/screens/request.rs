@@ -166,6 +166,10 @@ fn permission_lines(role: Role, tool: &str, arguments: &str, theme: &Theme, widt
         ]),
         Line::default(),
     ];
+    if has_hidden(arguments) {
+        let mark = theme.glyph(Glyph::Warning);
+        lines.push(Line::styled(format!("{mark} control characters in it are not shown"), theme[Slot::Warning]));
+    }
     let parsed = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(arguments);
     let Ok(arguments) = parsed else {
         lines.extend(sanitize(arguments).lines().map(|line| Line::styled(line.to_owned(), theme[Slot::TextCode])));
@@ -198,6 +202,28 @@ fn permission_lines(role: Role, tool: &str, arguments: &str, theme: &Theme, widt
         }
     }
     lines
+}
+
+/// Whether anything of the arguments is left out when they are shown: what hides from the eye must
+/// not hide from the decision.
+fn has_hidden(arguments: &str) -> bool {
+    let hides = |text: &str| {
+        let shown = sanitize(text);
+        let letters = |text: &str| text.chars().filter(|c| !c.is_whitespace()).count();
+        letters(&shown) != letters(text)
+    };
+    fn any(value: &serde_json::Value, hides: &impl Fn(&str) -> bool) -> bool {
+        match value {
+            serde_json::Value::String(text) => hides(text),
+            serde_json::Value::Array(list) => list.iter().any(|value| any(value, hides)),
+            serde_json::Value::Object(map) => map.iter().any(|(name, value)| hides(name) || any(value, hides)),
+            serde_json::Value::Null | serde_json::Value::Bool(_) | serde_json::Value::Number(_) => false,
+        }
+    }
+    match serde_json::from_str::<serde_json::Value>(arguments) {
+        Ok(value) => any(&value, &hides),
+        Err(_) => hides(arguments),
+    }
 }
 
 impl View for Request {
@@ -275,7 +301,9 @@ impl View for Request {
         let lines = self.reader.height(width.saturating_sub(4)).max(2).saturating_add(1);
         let height = lines.saturating_add(lower).saturating_add(2).min(area.height);
         let wanted = if matches!(pending.wanted, Wanted::Answer { .. }) { "Question" } else { "Permission" };
-        let title = format!("{wanted} · waits since {}", time::of_day(pending.at, cx.zone));
+        let others = cx.session(&self.session).map_or(0, |state| state.requests.open().len().saturating_sub(1));
+        let others = if others > 0 { format!(" · {others} more after it") } else { String::new() };
+        let title = format!("{wanted} · waits since {}{others}", time::of_day(pending.at, cx.zone));
         let place = crate::tui::widgets::dialog::centred(area, width, height);
         let inner = framed(frame.buffer_mut(), place, &title, &look::dialog(cx.theme));
         // What is asked keeps at least half of the box.

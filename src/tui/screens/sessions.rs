@@ -20,7 +20,7 @@ use crate::tui::screens::confirm::Confirm;
 use crate::tui::screens::launch::Launch;
 use crate::tui::screens::look::{self, Load};
 use crate::tui::screens::session::Session;
-use crate::tui::theme::Slot;
+use crate::tui::theme::{Glyph, Slot};
 use crate::tui::widgets::editor::{Edited, Editor, Kind};
 use crate::tui::widgets::fuzzy::{Fuzzy, Hit};
 use crate::tui::widgets::list::{List, Step};
@@ -323,7 +323,10 @@ impl View for Sessions {
     fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, cx: &Cx<'_>) {
         look::ground(frame, area, cx.theme);
         let title = match self.all.ready() {
-            Some(all) if !all.is_empty() => format!("super-agent · sessions · {} of {}", self.hits.len(), all.len()),
+            Some(all) if !all.is_empty() => {
+                let dot = cx.theme.glyph(Glyph::Dot);
+                format!("super-agent {dot} sessions {dot} {} of {}", self.hits.len(), all.len())
+            }
             Some(_) | None => "super-agent".to_owned(),
         };
         let (top, rest) = look::split_top(area, u16::from(area.height > 6));

@@ -66,6 +66,14 @@ fn each_answer_is_sent_as_it_was_given() {
 }
 
 #[test]
+fn what_is_hidden_is_announced() {
+    let port = FakePort::default();
+    let words = "control characters in it are not shown";
+    assert!(port.at_session(&command(), &[], (100, 30)).screen().contains(words));
+    assert!(!port.at_session(&edit(), &[], (100, 30)).screen().contains(words));
+}
+
+#[test]
 fn enter_alone_allows_nothing() {
     let port = FakePort::default();
     let mut person = port.at_session(&command(), &[], (100, 30));

@@ -69,6 +69,15 @@ fn choices_and_instruction_go_along() {
 }
 
 #[test]
+fn the_instruction_can_be_written_in_the_persons_editor() {
+    let port = FakePort::default();
+    let mut person = port.at_session(&running(), &["r", "i"], (120, 36));
+    person.types("use a table").press(&["ctrl+g"]);
+    port.serve(&mut person);
+    assert!(person.screen().contains("use a table edited"));
+}
+
+#[test]
 fn headings_are_passed_over_and_the_preview_waits_for_the_cursor_to_rest() {
     let port = FakePort::default();
     let script = running();

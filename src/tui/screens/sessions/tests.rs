@@ -2,6 +2,7 @@
 
 use crate::events::command::Command;
 use crate::events::data::SessionStatus;
+use crate::tui::Start;
 use crate::tui::fixture::Person;
 use crate::tui::screens::rig::{self, FakePort, at_sizes};
 use crate::tui::ui::Work;
@@ -29,6 +30,25 @@ fn it_looks_right_empty_filled_and_broken() {
     insta::with_settings!({ prepend_module_to_snapshot => false, snapshot_path => "../snapshots" }, {
         insta::assert_snapshot!("sessions-least@40x10", port().at_home(40, 10).screen());
     });
+}
+
+#[test]
+fn it_has_its_colours() {
+    let mut person = Person::starting(Start::Sessions, 60, 12, |config| config.ui.theme = "dark".into());
+    port().serve(&mut person);
+    insta::with_settings!({ prepend_module_to_snapshot => false, snapshot_path => "../snapshots" }, {
+        insta::assert_snapshot!("sessions-dark@60x12", person.styled());
+    });
+}
+
+#[test]
+fn ascii_is_enough() {
+    let mut person =
+        Person::starting(Start::Sessions, 60, 12, |config| config.ui.glyphs = crate::config::Glyphs::Ascii);
+    let only = vec![crate::tui::screens::rig::sessions().remove(1)];
+    FakePort { sessions: Ok(only), ..FakePort::default() }.serve(&mut person);
+    let screen = person.screen();
+    assert!(screen.is_ascii(), "{screen}");
 }
 
 #[test]
