@@ -1,11 +1,28 @@
 //! What a person can set, with defaults. Strings, numbers and durations; no colours, keys or
-//! provider types: their users turn the strings into them.
+//! provider types: their users turn the strings into them. Where the values come from is in
+//! `layers`; which files of a project may count is in `project` and `trust`.
+
+pub mod check;
+pub mod duration;
+pub mod environment;
+pub mod error;
+pub mod layers;
+pub mod nearest;
+pub mod paths;
+pub mod positions;
+pub mod profiles;
+pub mod project;
+pub mod roots;
+pub mod trust;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{self, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Everything of `config.toml` (cli.md), defaults filled in.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -69,7 +86,7 @@ impl TryFrom<u32> for MaxCycles {
     type Error = String;
 
     fn try_from(n: u32) -> Result<Self, String> {
-        if n == 0 { Err("max_cycles must be at least 1".to_owned()) } else { Ok(Self(n)) }
+        if n == 0 { Err("must be at least 1".to_owned()) } else { Ok(Self(n)) }
     }
 }
 
@@ -378,13 +395,38 @@ pub struct Price {
 }
 
 /// One text or several.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum OneOrMany {
     /// One.
     One(String),
     /// Several.
     Many(Vec<String>),
+}
+
+// Written out, because a derived untagged enum can't say what it expected.
+impl<'de> Deserialize<'de> for OneOrMany {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Texts;
+
+        impl<'de> Visitor<'de> for Texts {
+            type Value = OneOrMany;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text or a list of texts")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<OneOrMany, E> {
+                Ok(OneOrMany::One(text.to_owned()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<OneOrMany, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(items)).map(OneOrMany::Many)
+            }
+        }
+
+        deserializer.deserialize_any(Texts)
+    }
 }
 
 /// The interface.
@@ -440,99 +482,4 @@ pub struct SecretConfig {
     /// Hosts it may be sent to.
     #[serde(default)]
     pub domains: Vec<String>,
-}
-
-/// Durations as `90s`, `5m`, `1h30m`; a bare number is seconds.
-pub mod duration {
-    use std::time::Duration;
-
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Text {
-        Seconds(u64),
-        Words(String),
-    }
-
-    /// Writes seconds with their unit.
-    pub fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{}s", duration.as_secs()))
-    }
-
-    /// Reads `90s`, `5m`, `1h30m`, `500ms` or seconds.
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-        match Text::deserialize(deserializer)? {
-            Text::Seconds(n) => Ok(Duration::from_secs(n)),
-            Text::Words(words) => parse(&words).map_err(serde::de::Error::custom),
-        }
-    }
-
-    /// Reads `90s`, `5m`, `1h30m`, `500ms` or a bare number of seconds.
-    ///
-    /// # Errors
-    /// Says what is wrong and shows the forms.
-    pub fn parse(words: &str) -> Result<Duration, String> {
-        let bad = || format!("`{words}` is not a duration; write it as `90s`, `5m` or `1h30m`");
-        let words_trimmed = words.trim();
-        if let Ok(seconds) = words_trimmed.parse::<u64>() {
-            return Ok(Duration::from_secs(seconds));
-        }
-        let mut total = Duration::ZERO;
-        let mut rest = words_trimmed;
-        if rest.is_empty() {
-            return Err(bad());
-        }
-        while !rest.is_empty() {
-            let digits = rest.find(|c: char| !c.is_ascii_digit()).ok_or_else(bad)?;
-            let n: u64 = rest[..digits].parse().map_err(|_| bad())?;
-            rest = &rest[digits..];
-            let unit_len = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
-            let ms = match rest[..unit_len].trim() {
-                "ms" => 1,
-                "s" => 1_000,
-                "m" | "min" => 60_000,
-                "h" => 3_600_000,
-                "d" => 86_400_000,
-                _ => return Err(bad()),
-            };
-            total += Duration::from_millis(n.checked_mul(ms).ok_or_else(bad)?);
-            rest = &rest[unit_len..];
-        }
-        Ok(total)
-    }
-
-    /// The same for a value that may be absent.
-    pub mod option {
-        use super::{Deserializer, Duration, Serializer};
-
-        /// Writes seconds with their unit, or nothing.
-        pub fn serialize<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
-            match duration {
-                Some(duration) => super::serialize(duration, serializer),
-                None => serializer.serialize_none(),
-            }
-        }
-
-        /// Reads a duration.
-        pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
-            super::deserialize(deserializer).map(Some)
-        }
-    }
-
-    #[cfg(test)]
-    mod tests {
-        use super::*;
-
-        #[test]
-        fn durations_are_read_as_people_write_them() {
-            assert_eq!(parse("90s"), Ok(Duration::from_secs(90)));
-            assert_eq!(parse("1h30m"), Ok(Duration::from_secs(5400)));
-            assert_eq!(parse("250ms"), Ok(Duration::from_millis(250)));
-            assert_eq!(parse("45"), Ok(Duration::from_secs(45)));
-            for bad in ["", "s", "5 parsecs", "-3s", "99999999999999999999s", "9999999999999999999h"] {
-                assert!(parse(bad).is_err(), "{bad}");
-            }
-        }
-    }
 }

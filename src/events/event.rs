@@ -81,6 +81,13 @@ pub enum Event {
         /// What it left.
         result: Box<WorkerResult>,
     },
+    /// `__output.json` was taken from the working directory into the archive.
+    OutputTaken {
+        /// The archived file below the session's home.
+        archive: String,
+        /// Whether it is valid, and so the session's newest deliverable.
+        valid: bool,
+    },
     /// One gate was looked at.
     GateResult(Gate),
     /// Before the Checker is called.
@@ -343,6 +350,11 @@ pub enum Event {
         /// How much is used, in percent.
         percent: u32,
     },
+    /// The limits of the session changed.
+    BudgetSet {
+        /// The limits from now on.
+        budget: Budget,
+    },
     /// A session was forked from this one.
     Fork {
         /// The new session.
@@ -450,6 +462,7 @@ pub struct SessionStart {
 
 /// A value for the Worker and one for the Checker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PerRole_{T}")]
 pub struct PerRole<T> {
     /// The Worker's.
     pub worker: T,
@@ -586,6 +599,9 @@ pub struct RewindRecord {
     pub keep: Vec<String>,
     /// The new instruction; null: regenerate.
     pub message: Option<String>,
+    /// Whether an abandoned end of the session comes back whole, verdicts and status included.
+    #[serde(default)]
+    pub undo: bool,
 }
 
 /// A cycle whose records were put aside by a rewind.

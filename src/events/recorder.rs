@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::bus::Bus;
@@ -26,6 +26,16 @@ pub struct Recorder {
     inner: Mutex<Inner>,
     bus: Bus,
     syncer: Arc<Syncer>,
+    observer: OnceLock<Observer>,
+}
+
+/// Sees every journalled event, in order, before it is published.
+struct Observer(Box<dyn Fn(&Envelope) + Send + Sync>);
+
+impl std::fmt::Debug for Observer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Observer")
+    }
 }
 
 #[derive(Debug)]
@@ -53,7 +63,13 @@ impl Recorder {
             inner: Mutex::new(inner),
             bus: Bus::default(),
             syncer,
+            observer: OnceLock::new(),
         }))
+    }
+
+    /// Names the one who sees every event right after it was journalled. Only the first counts.
+    pub fn observe(&self, observer: impl Fn(&Envelope) + Send + Sync + 'static) {
+        let _ = self.observer.set(Observer(Box::new(observer)));
     }
 
     /// The session whose journal this is.
@@ -82,6 +98,9 @@ impl Recorder {
             }
             if let Some(trace) = trace {
                 inner.copy_to_trace(&self.home, trace, &line);
+            }
+            if let Some(Observer(observe)) = self.observer.get() {
+                observe(&envelope);
             }
             // Published under the lock, so that watchers see the journal's order.
             self.bus.publish(&envelope);

@@ -2,8 +2,19 @@
 //! Knows nothing of traces, sessions or tools; a request is messages and schemas, an answer is a
 //! message. The stored form is the OpenAI message form (B102); adapters convert on the way out.
 
+mod anthropic;
 pub mod chat;
 pub mod error;
+mod http;
+mod listing;
+mod openai;
+pub mod prices;
+pub mod registry;
+pub mod retry;
+pub mod scripted;
+mod sse;
+mod tool_ids;
+mod wire;
 
 use async_trait::async_trait;
 
@@ -31,7 +42,7 @@ pub trait Provider: Send + Sync + std::fmt::Debug {
     async fn call(
         &self,
         request: &Request,
-        on_delta: &(dyn Fn(Delta<'_>) + Send + Sync),
+        on_delta: &(dyn for<'d> Fn(Delta<'d>) + Send + Sync),
     ) -> Result<Answer, ProviderError>;
 
     /// The models that this key may use, as the provider lists them.

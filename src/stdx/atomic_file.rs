@@ -14,7 +14,7 @@ pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     write_with(path, content, |_| Ok(()))
 }
 
-/// As [`write`], and on stable storage when it returns.
+/// As [`write()`], and on stable storage when it returns.
 ///
 /// # Errors
 /// Whatever the file system says; the temporary file is removed then.

@@ -2,6 +2,13 @@
 //! failure is an outcome the model can act on, never an error of the run (B77). Tools never name
 //! the agent; what they need of it they get through the ports in [`ToolCx`].
 
+pub mod bound;
+pub mod builtin;
+pub mod paths;
+pub mod preview;
+pub mod registry;
+pub mod schema;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::events::data::FileChange;
 use crate::llm::chat::ToolSpec;
+pub use crate::sandbox::exec::Shell;
 
 /// What a tool does to the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -58,6 +66,8 @@ pub struct ToolCx {
     pub command_timeout: Duration,
     /// Git looks for repositories no higher than this (`GIT_CEILING_DIRECTORIES`).
     pub git_ceiling: Option<PathBuf>,
+    /// What runs commands; one per trace, so that what they leave running ends with it.
+    pub shell: Arc<Shell>,
     /// The plan, for the `goal` tool.
     pub goals: Arc<dyn Goals>,
 }
@@ -161,6 +171,11 @@ impl ToolOutcome {
     /// It was not allowed; `why` tells the model what is.
     pub fn refused(why: impl Into<String>) -> Self {
         Self { ended: Ended::Refused, ..Self::failed(why) }
+    }
+
+    /// The run was stopped before or while it ran.
+    pub fn stopped(title: impl Into<String>) -> Self {
+        Self { ended: Ended::Stopped, ..Self::ran(title, "stopped: the run was stopped before this ended") }
     }
 }
 

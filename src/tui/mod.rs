@@ -16,13 +16,12 @@ mod app;
 mod chord;
 #[cfg(test)]
 mod fixture;
-mod format;
 mod keymap;
+mod panes;
 mod screen;
 mod screens;
 mod state;
 mod terminal;
-mod text;
 mod theme;
 mod time;
 mod ui;

@@ -16,7 +16,6 @@ use self::book::Book;
 use super::Start;
 use super::action::{Action, Layer};
 use super::chord::Chord;
-use super::format;
 use super::keymap::Keymap;
 use super::screen::{Cx, Effect, Effects, Handled, Input, Level, Screen, Sight};
 use super::screens::confirm::Confirm;
@@ -29,6 +28,7 @@ use super::screens::session::Session;
 use super::screens::sessions::Sessions;
 use super::screens::themes::ThemeChooser;
 use super::theme::{Colors, Theme, Themes};
+use super::time;
 use crate::config::{Config, Notify};
 use crate::events::bus::Subscription;
 use crate::events::command::{Ack, Command};
@@ -284,6 +284,9 @@ impl Ui {
         if let Some(session) = refollow {
             self.follow(&session);
         }
+        if let Answer::Reply(_, Ok(Reply::Session(detail))) = &answer {
+            self.shared.book.facts(&detail.summary);
+        }
         let place = self.open.iter().position(|o| o.id == view);
         // Unhandled answers to commands are still told to the person.
         let said = match &answer {
@@ -396,7 +399,7 @@ impl Ui {
     /// Stops what runs in the session at hand; a second time within two seconds leaves.
     fn interrupt(&mut self) {
         let now = self.shared.now;
-        let again = self.interrupted.is_some_and(|at| format::between(at, now) <= INTERRUPT_TWICE.as_millis() as u64);
+        let again = self.interrupted.is_some_and(|at| time::between(at, now) <= INTERRUPT_TWICE.as_millis() as u64);
         if again {
             self.work.push(Work::Leave);
             return;

@@ -255,9 +255,9 @@ impl Activity {
         depth
     }
 
-    /// Whether anything runs, so that a clock has to be shown.
-    pub fn has_running(&self) -> bool {
-        !self.running.is_empty()
+    /// Whether anything is under way that a spinner stands beside.
+    pub fn is_moving(&self) -> bool {
+        !self.running.is_empty() || self.streams.is_open()
     }
 
     /// The row of the Checker's call `number` in `cycle`, for the evidence of a verdict.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use crate::events::data::{Budget, Contract, Outcome, PermissionMode, Place, Role, SessionStatus, Totals, VerdictBy};
 use crate::events::event::{Envelope, Event, PerRole};
-use crate::tui::format;
+use crate::tui::time;
 
 /// Who is at work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -104,7 +104,7 @@ impl Head {
 
     /// How long it has run.
     pub fn elapsed_ms(&self, now: Timestamp) -> u64 {
-        self.ran_ms + self.running_since.map_or(0, |since| format::between(since, now))
+        self.ran_ms + self.running_since.map_or(0, |since| time::between(since, now))
     }
 
     /// What everything cost.
@@ -243,6 +243,8 @@ impl Head {
             | Event::Compaction { .. }
             | Event::UserMessage { .. }
             | Event::Fork { .. }
+            | Event::OutputTaken { .. }
+            | Event::BudgetSet { .. }
             | Event::Note { .. }
             | Event::Unknown => {}
         }
@@ -260,7 +262,7 @@ impl Head {
 
     fn pause(&mut self, at: Option<Timestamp>) {
         if let (Some(since), Some(at)) = (self.running_since.take(), at) {
-            self.ran_ms += format::between(since, at);
+            self.ran_ms += time::between(since, at);
         }
         self.who = Who::Nobody;
         self.retry = None;

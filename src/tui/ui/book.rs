@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use crate::events::data::{Outcome, SessionStatus};
 use crate::events::event::Envelope;
 use crate::events::problem::Problem;
+use crate::events::query::SessionSummary;
 use crate::ids::SessionId;
-use crate::tui::format;
 use crate::tui::screen::Sight;
 use crate::tui::state::SessionState;
+use crate::tui::time;
 
 /// News older than this were told to somebody else already.
 const FRESH_MS: u64 = 60_000;
@@ -58,7 +60,7 @@ impl Book {
         for event in events {
             let was = (page.state.requests.open().len(), page.state.head.is_running());
             page.state.apply(event);
-            if format::between(event.at, now) > FRESH_MS {
+            if time::between(event.at, now) > FRESH_MS {
                 continue;
             }
             let name = &page.state.head.name;
@@ -70,6 +72,15 @@ impl Book {
             }
         }
         news
+    }
+
+    /// What the owner's files say of a session, which its events can't: that its process is gone.
+    pub fn facts(&mut self, summary: &SessionSummary) {
+        let Some(page) = self.pages.get_mut(&summary.id) else { return };
+        let is_gone = summary.outcome == Some(Outcome::Interrupted) && summary.status != SessionStatus::Running;
+        if is_gone && page.state.head.is_running() {
+            page.state.interrupted();
+        }
     }
 
     /// How many sessions run.

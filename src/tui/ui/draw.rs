@@ -8,8 +8,8 @@ use ratatui::widgets::{Block, Clear, Paragraph, Widget};
 use super::{Toast, Ui};
 use crate::tui::action::Action;
 use crate::tui::screen::{Cx, Hint, Level, View};
-use crate::tui::text;
 use crate::tui::theme::{Glyph, Slot, Theme};
+use crate::tui::widgets::{text, wrap};
 
 /// Smallest terminal in which anything useful fits.
 const LEAST: (u16, u16) = (40, 10);
@@ -51,7 +51,7 @@ fn draw_too_small(frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
     let (width, height) = LEAST;
     let words =
         format!("This needs at least {width}×{height} characters; the terminal has {}×{}.", area.width, area.height);
-    let lines: Vec<Line> = text::wrap(&words, usize::from(area.width)).into_iter().map(Line::raw).collect();
+    let lines: Vec<Line> = wrap::wrap(&words, usize::from(area.width), 10).into_iter().map(Line::raw).collect();
     Paragraph::new(lines).style(theme[Slot::Text]).render(area, frame.buffer_mut());
 }
 
@@ -121,9 +121,9 @@ fn draw_toasts(frame: &mut Frame<'_>, area: Rect, toasts: &[Toast], theme: &Them
         };
         let safe = crate::stdx::text::sanitize(&toast.text);
         let mut lines: Vec<Line> = Vec::new();
-        for (n, piece) in text::wrap(&safe, width).into_iter().take(5).enumerate() {
+        for (n, piece) in wrap::wrap(&safe, width, 5).into_iter().enumerate() {
             let mark = if n == 0 { theme.glyph(glyph) } else { " " };
-            lines.push(Line::from(vec![Span::styled(format!("{mark} "), theme[slot]), Span::raw(piece.to_owned())]));
+            lines.push(Line::from(vec![Span::styled(format!("{mark} "), theme[slot]), Span::raw(piece)]));
         }
         let widest = lines.iter().map(Line::width).max().unwrap_or(0) as u16;
         let height = lines.len() as u16 + 2;

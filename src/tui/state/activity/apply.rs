@@ -5,7 +5,7 @@ use super::{Activity, Call, CallEnd, Notice, NoticeKind, Row, RowId, RowKind, Tr
 use crate::events::data::{Permission, Role, Verdict, VerdictBy, WorkerStatus};
 use crate::events::event::{Envelope, Event, MessageAdded, ToolCallEvent, ToolResultEvent};
 use crate::stdx::bounded;
-use crate::tui::format;
+use crate::tui::widgets::format;
 
 /// Longest title kept of a call or a result.
 const TITLE_BYTES: usize = 400;
@@ -115,7 +115,7 @@ impl Activity {
                 (Kind::Cycle, format!("cycle {cycle} ended: {word}"), next.replace('_', " "))
             }
             Event::SessionComplete { cycles, .. } => {
-                let after = format::plural(u64::from(*cycles), "cycle", "cycles");
+                let after = format::count(*cycles as usize, "cycle");
                 (Kind::Success, format!("passed after {after}"), String::new())
             }
             Event::SessionFailed { reason, .. } => (Kind::Error, "the cycles are used up".to_owned(), reason.clone()),

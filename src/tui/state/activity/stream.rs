@@ -32,6 +32,13 @@ struct Stream {
     composing: Vec<(u32, RowId)>,
 }
 
+impl Streams {
+    /// Whether anything is being written.
+    pub(super) fn is_open(&self) -> bool {
+        self.open.values().any(|s| s.text.is_some() || s.thinking.is_some() || !s.composing.is_empty())
+    }
+}
+
 #[derive(Clone, Copy)]
 pub(super) enum Flow {
     Text,

@@ -1,0 +1,223 @@
+//! Where a session works (cli.md): a scratch folder, the folder itself, or a git worktree. Asks
+//! git; never touches the person's checkout.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::home::Home;
+use crate::events::command::Where;
+use crate::events::data::{Place, PlaceKind};
+use crate::events::problem::Problem;
+use crate::sandbox::exec::{self, SimpleOutput};
+
+/// How long one git command of ours may take.
+const GIT_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Asks git, with the person's environment less what would send it elsewhere.
+#[derive(Clone, Debug)]
+pub struct Git {
+    environment: Vec<(String, String)>,
+}
+
+impl Git {
+    /// Git in this environment.
+    pub fn new(environment: &BTreeMap<String, String>) -> Self {
+        let keep = |name: &str| {
+            !name.starts_with("GIT_") || name.starts_with("GIT_AUTHOR") || name.starts_with("GIT_COMMITTER")
+        };
+        let mut environment: Vec<_> =
+            environment.iter().filter(|(k, _)| keep(k)).map(|(k, v)| (k.clone(), v.clone())).collect();
+        environment.push(("GIT_TERMINAL_PROMPT".to_owned(), "0".to_owned()));
+        Self { environment }
+    }
+
+    /// Runs git in `dir`.
+    ///
+    /// # Errors
+    /// Git is not there, or took too long.
+    pub async fn run(&self, dir: &Path, arguments: &[&str]) -> Result<SimpleOutput, Problem> {
+        let arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
+        exec::simple("git", &arguments, dir, &self.environment, GIT_TIMEOUT).await.map_err(|e| {
+            Problem::usage(format!("git can't be run: {e}")).hint("install git, or work with --scratch or --in-place")
+        })
+    }
+
+    /// Runs git in `dir` and returns what it printed.
+    ///
+    /// # Errors
+    /// It failed; says what git said.
+    pub async fn text(&self, dir: &Path, arguments: &[&str]) -> Result<String, Problem> {
+        let output = self.run(dir, arguments).await?;
+        if output.ok() {
+            return Ok(output.text());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        Err(Problem::usage(format!("`git {}` failed: {}", arguments.join(" "), said.trim())))
+    }
+}
+
+/// What git says of a folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Repository {
+    /// Its top folder.
+    pub root: PathBuf,
+    /// The branch that is checked out; none when detached.
+    pub branch: Option<String>,
+    /// The commit that is checked out; none before the first.
+    pub head: Option<String>,
+    /// Files that differ from it or are not known to it.
+    pub uncommitted: Vec<String>,
+}
+
+/// The repository that `dir` is in, if any. Without git there is none.
+pub async fn repository(git: &Git, dir: &Path) -> Option<Repository> {
+    let root = git.text(dir, &["rev-parse", "--show-toplevel"]).await.ok()?;
+    let root = PathBuf::from(root);
+    let branch = git.text(dir, &["symbolic-ref", "--short", "-q", "HEAD"]).await.ok();
+    let head = git.text(dir, &["rev-parse", "--verify", "-q", "HEAD"]).await.ok();
+    let status = git.run(&root, &["status", "--porcelain", "-z", "--untracked-files=normal"]).await.ok()?;
+    let text = String::from_utf8_lossy(&status.stdout).into_owned();
+    let uncommitted = text.split('\0').filter(|e| e.len() > 3).map(|e| e[3..].to_owned()).collect();
+    Some(Repository { root, branch, head, uncommitted })
+}
+
+/// What `auto` means here (cli.md).
+///
+/// # Errors
+/// The person must choose; says between what.
+pub fn automatic(repository: Option<&Repository>) -> Result<Where, String> {
+    match repository {
+        None => Ok(Where::Scratch),
+        Some(r) if r.head.is_none() => Ok(Where::Scratch),
+        Some(r) if r.uncommitted.is_empty() => Ok(Where::Worktree),
+        Some(r) => Err(format!(
+            "{} has uncommitted changes ({} files); choose --in-place to work on them, --worktree to start from the last \
+             commit without them, or --scratch",
+            r.root.display(),
+            r.uncommitted.len()
+        )),
+    }
+}
+
+/// Makes the place of a new session.
+///
+/// # Errors
+/// It can't be made, or the person must choose; says what to do.
+pub async fn prepare(git: &Git, wanted: Where, dir: &Path, home: &Home, name: &str) -> Result<Place, Problem> {
+    let plain = |kind, dir| Place { kind, dir, repository: None, branch: None, base_branch: None, base_commit: None };
+    let repository = match wanted {
+        Where::Auto | Where::Worktree => repository(git, dir).await,
+        Where::Scratch | Where::InPlace => None,
+    };
+    let wanted = match wanted {
+        Where::Auto => automatic(repository.as_ref()).map_err(Problem::usage)?,
+        chosen => chosen,
+    };
+    match wanted {
+        Where::Auto | Where::Scratch => {
+            std::fs::create_dir_all(home.files())?;
+            Ok(plain(PlaceKind::Scratch, home.files().canonicalize()?))
+        }
+        Where::InPlace => {
+            let dir = dir.canonicalize().map_err(|e| {
+                Problem::usage(format!("the folder {} can't be used: {e}", dir.display())).hint("name an existing one")
+            })?;
+            Ok(plain(PlaceKind::InPlace, dir))
+        }
+        Where::Worktree => {
+            let repository = repository.ok_or_else(|| {
+                Problem::usage(format!("{} is not in a git repository", dir.display()))
+                    .hint("use --scratch or --in-place, or run `git init` and commit first")
+            })?;
+            worktree(git, &repository, home, name).await
+        }
+    }
+}
+
+async fn worktree(git: &Git, repository: &Repository, home: &Home, name: &str) -> Result<Place, Problem> {
+    let Some(head) = repository.head.clone() else {
+        return Err(Problem::usage(format!("{} has no commit to start a worktree from", repository.root.display()))
+            .hint("commit first, or use --scratch or --in-place"));
+    };
+    let branch = free_branch(git, &repository.root, name).await?;
+    let dir = home.path().join("worktree");
+    let path = dir.to_string_lossy().into_owned();
+    git.text(&repository.root, &["worktree", "add", "-q", "-b", &branch, &path, &head]).await?;
+    Ok(Place {
+        kind: PlaceKind::Worktree,
+        dir: dir.canonicalize()?,
+        repository: Some(repository.root.clone()),
+        branch: Some(branch),
+        base_branch: repository.branch.clone(),
+        base_commit: Some(head),
+    })
+}
+
+async fn free_branch(git: &Git, root: &Path, name: &str) -> Result<String, Problem> {
+    let slug = slug(name);
+    for n in 1..1000 {
+        let branch = if n == 1 { format!("super-agent/{slug}") } else { format!("super-agent/{slug}-{n}") };
+        let reference = format!("refs/heads/{branch}");
+        if !git.run(root, &["rev-parse", "--verify", "-q", &reference]).await?.ok() {
+            return Ok(branch);
+        }
+    }
+    Err(Problem::usage(format!("all branches super-agent/{slug}-… are taken")).hint("choose another --name"))
+}
+
+/// A name as a branch may be called: letters, digits and dashes.
+pub fn slug(name: &str) -> String {
+    let mut out = String::new();
+    for c in name.chars().take(60) {
+        if c.is_alphanumeric() {
+            out.extend(c.to_lowercase());
+        } else if !out.ends_with('-') && !out.is_empty() {
+            out.push('-');
+        }
+    }
+    let out = out.trim_matches('-');
+    if out.is_empty() { "session".to_owned() } else { out.to_owned() }
+}
+
+/// Removes a session's worktree and its branch when nothing on it would be lost.
+///
+/// # Errors
+/// Git failed.
+pub async fn remove_worktree(git: &Git, place: &Place) -> Result<(), Problem> {
+    let (Some(repository), Some(branch)) = (&place.repository, &place.branch) else { return Ok(()) };
+    if !repository.exists() {
+        return Ok(());
+    }
+    let dir = place.dir.to_string_lossy().into_owned();
+    git.run(repository, &["worktree", "remove", "--force", &dir]).await?;
+    // `-d` refuses a branch with commits that are nowhere else; it is left then.
+    git.run(repository, &["branch", "-d", branch]).await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_become_branch_names() {
+        assert_eq!(slug("Fix the parser: quotes!"), "fix-the-parser-quotes");
+        assert_eq!(slug("漢字 und Ümlaut"), "漢字-und-ümlaut");
+        assert_eq!(slug("..."), "session");
+    }
+
+    #[test]
+    fn auto_never_works_on_uncommitted_changes_unasked() {
+        let repository = |uncommitted: &[&str]| Repository {
+            root: "/r".into(),
+            branch: Some("main".into()),
+            head: Some("abc".into()),
+            uncommitted: uncommitted.iter().map(|f| (*f).to_owned()).collect(),
+        };
+        assert_eq!(automatic(None), Ok(Where::Scratch));
+        assert_eq!(automatic(Some(&repository(&[]))), Ok(Where::Worktree));
+        assert!(automatic(Some(&repository(&["a"]))).unwrap_err().contains("uncommitted changes (1 files)"));
+    }
+}
