@@ -291,6 +291,7 @@ fn any_event() -> impl Strategy<Value = Event> {
             snapshot_after: None,
             keep: Vec::new(),
             message: None,
+            undo: false,
         }))),
         Just(Event::CycleStart { input_payload: json!({}) }),
         Just(Event::WorkerStart { model: "m".into() }),
