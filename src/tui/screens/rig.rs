@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use ratatui::crossterm::event::{
     Event as TerminalEvent, KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
+use unicode_segmentation::UnicodeSegmentation;
 
 use crate::events::command::{Ack, Command, Where};
 use crate::events::data::{ChangeKind, MessageHead, Outcome, SessionStatus, Verdict};
@@ -18,6 +19,7 @@ use crate::events::query::{
 use crate::tui::Start;
 use crate::tui::fixture::{Person, Script, at, change, session_id, totals};
 use crate::tui::ui::{Answer, Work};
+use crate::tui::widgets::text;
 
 /// Sizes at which every screen is looked at.
 pub const SIZES: [(u16, u16); 3] = [(160, 48), (100, 30), (60, 20)];
@@ -59,7 +61,7 @@ impl Default for FakePort {
 
 impl FakePort {
     fn reply(&self, query: &Query) -> Option<Result<Reply, Problem>> {
-        let text = |title: &str, text: &str| {
+        let whole = |title: &str, text: &str| {
             Reply::Text(TextReply { title: title.into(), text: text.into(), bytes: text.len() as u64, note: None })
         };
         Some(match query {
@@ -69,8 +71,8 @@ impl FakePort {
             Query::RewindPreview { .. } => self.rewind.clone().map(|preview| Reply::Rewind(Box::new(preview))),
             Query::ApplyPreview { .. } => self.apply.clone().map(|preview| Reply::Apply(Box::new(preview))),
             Query::Names { .. } => Ok(Reply::Names(self.names.clone())),
-            Query::Log => self.log.clone().map(|log| text("/home/ada/.local/state/super-agent/log", &log)),
-            Query::Output { .. } => Ok(text("__output.json", &self.output)),
+            Query::Log => self.log.clone().map(|log| whole("/home/ada/.local/state/super-agent/log", &log)),
+            Query::Output { .. } => Ok(whole("__output.json", &self.output)),
             Query::Diff { .. } => Ok(Reply::Diff(self.files.clone())),
             _ => return None,
         })
@@ -306,13 +308,46 @@ pub fn broken() -> Problem {
 }
 
 /// Looks at a screen at every size.
-pub fn at_sizes(name: &str, mut at_size: impl FnMut((u16, u16)) -> Person) {
+pub fn at_sizes(name: &str, at_size: impl FnMut((u16, u16)) -> Person) {
+    at_sizes_through(name, at_size, |screen| screen);
+}
+
+/// Looks at a box over another screen at every size: what lies around it is not its own.
+pub fn boxes_at_sizes(name: &str, at_size: impl FnMut((u16, u16)) -> Person) {
+    at_sizes_through(name, at_size, |screen| boxed(&screen));
+}
+
+fn at_sizes_through(name: &str, mut at_size: impl FnMut((u16, u16)) -> Person, through: impl Fn(String) -> String) {
     for (width, height) in SIZES {
-        let screen = at_size((width, height)).screen();
+        let screen = through(at_size((width, height)).screen());
         insta::with_settings!({ prepend_module_to_snapshot => false, snapshot_path => "snapshots", omit_expression => true }, {
             insta::assert_snapshot!(format!("{name}@{width}x{height}"), screen);
         });
     }
+}
+
+/// The box on a screen and the footer.
+fn boxed(screen: &str) -> String {
+    let rows: Vec<&str> = screen.lines().collect();
+    let first = rows.iter().position(|row| row.contains('╭')).expect("a box");
+    let last = rows.iter().rposition(|row| row.contains('╰')).expect("a box");
+    let (before, rest) = rows[first].split_once('╭').expect("a box");
+    let left = text::width(before);
+    let right = left + text::width(rest.split('╮').next().expect("a box")) + 2;
+    let crop = |row: &&str| {
+        let mut at = 0;
+        let mut out = String::new();
+        for grapheme in row.graphemes(true) {
+            if (left..right).contains(&at) {
+                out.push_str(grapheme);
+            }
+            at += text::grapheme_width(grapheme);
+        }
+        out
+    };
+    let mut out: Vec<String> = rows[first..=last].iter().map(crop).collect();
+    out.extend(rows.last().map(|row| (*row).to_owned()));
+    out.join("\n")
 }
 
 /// Everything a person and their terminal can do.

@@ -10,7 +10,6 @@ fn it_looks_right_empty_filled_and_compared() {
     at_sizes("archive-compare", |size| port.at_session(&running(), &["a", "d", "up", "d"], size));
     at_sizes("archive-compare-files", |size| port.at_session(&running(), &["a", "d", "up", "d", "tab"], size));
     at_sizes("archive-empty", |size| port.at_session(&Script::launched("new", "objective"), &["a"], size));
-    at_sizes("archive-loading", |size| port.at_session(&Script::new(), &["a"], size));
 }
 
 #[test]

@@ -6,13 +6,12 @@ use crate::tui::fixture::{Script, running};
 use crate::tui::screens::rig::{self, FakePort, at_sizes};
 
 #[test]
-fn it_looks_right_filled_wrong_failed_and_loading() {
+fn it_looks_right_filled_wrong_and_failed() {
     let port = FakePort::default();
     at_sizes("contract-filled", |size| port.at_session(&running(), &["E"], size));
     let wide = Script::launched("wide", &rig::WIDE.repeat(20));
     at_sizes("contract-wide", |size| port.at_session(&wide, &["E"], size));
     at_sizes("contract-wrong", |size| port.at_session(&running(), &["E", "ctrl+u", "ctrl+s"], size));
-    at_sizes("contract-loading", |size| port.at_session(&Script::new(), &["E"], size));
     let failing = FakePort { ack: Err(rig::broken()), ..FakePort::default() };
     at_sizes("contract-failed", |size| failing.at_session(&running(), &["E", "ctrl+s"], size));
 }

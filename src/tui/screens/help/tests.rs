@@ -2,7 +2,7 @@
 
 use crate::tui::Start;
 use crate::tui::fixture::Person;
-use crate::tui::screens::rig::{FakePort, at_sizes};
+use crate::tui::screens::rig::{FakePort, at_sizes, boxes_at_sizes};
 
 #[test]
 fn it_looks_right_on_the_start_screen_and_in_a_session() {
@@ -12,7 +12,7 @@ fn it_looks_right_on_the_start_screen_and_in_a_session() {
         person.press(&["?"]);
         person
     });
-    at_sizes("help-session", |size| port.at_session(&crate::tui::fixture::running(), &["?"], size));
+    boxes_at_sizes("help-session", |size| port.at_session(&crate::tui::fixture::running(), &["?"], size));
 }
 
 #[test]

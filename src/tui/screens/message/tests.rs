@@ -4,7 +4,7 @@ use crate::events::command::{Command, Deliver, Overrides};
 use crate::events::data::UserMessageState;
 use crate::events::event::Event;
 use crate::tui::fixture::{Script, running};
-use crate::tui::screens::rig::{self, FakePort, at_sizes};
+use crate::tui::screens::rig::{self, FakePort, boxes_at_sizes};
 
 fn queued() -> Script {
     let mut script = running();
@@ -25,15 +25,15 @@ fn stopped() -> Script {
 #[test]
 fn it_looks_right_empty_filled_waiting_and_failed() {
     let port = FakePort::default();
-    at_sizes("message-empty", |size| port.at_session(&running(), &["c"], size));
-    at_sizes("message-waiting", |size| {
+    boxes_at_sizes("message-empty", |size| port.at_session(&running(), &["c"], size));
+    boxes_at_sizes("message-waiting", |size| {
         let mut person = port.at_session(&queued(), &["c"], size);
         person.types(&rig::WIDE.repeat(5));
         person
     });
-    at_sizes("message-continue", |size| port.at_session(&stopped(), &["c"], size));
+    boxes_at_sizes("message-continue", |size| port.at_session(&stopped(), &["c"], size));
     let failing = FakePort { ack: Err(rig::broken()), ..FakePort::default() };
-    at_sizes("message-failed", |size| {
+    boxes_at_sizes("message-failed", |size| {
         let mut person = failing.at_session(&running(), &["c"], size);
         person.types("Stop using regular expressions").press(&["enter"]);
         failing.serve(&mut person);

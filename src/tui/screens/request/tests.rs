@@ -4,7 +4,7 @@ use crate::events::command::Command;
 use crate::events::data::{Permission, Role};
 use crate::events::event::Event;
 use crate::tui::fixture::{Script, running};
-use crate::tui::screens::rig::{self, FakePort, at_sizes};
+use crate::tui::screens::rig::{self, FakePort, boxes_at_sizes};
 
 fn asks(tool: &str, arguments: serde_json::Value) -> Script {
     let mut script = running();
@@ -38,12 +38,12 @@ fn question() -> Script {
 #[test]
 fn it_looks_right_for_commands_edits_and_questions() {
     let port = FakePort::default();
-    at_sizes("request-command", |size| port.at_session(&command(), &[], size));
-    at_sizes("request-edit", |size| port.at_session(&edit(), &[], size));
-    at_sizes("request-refuse", |size| port.at_session(&command(), &["r"], size));
-    at_sizes("request-question", |size| port.at_session(&question(), &["down"], size));
+    boxes_at_sizes("request-command", |size| port.at_session(&command(), &[], size));
+    boxes_at_sizes("request-edit", |size| port.at_session(&edit(), &[], size));
+    boxes_at_sizes("request-refuse", |size| port.at_session(&command(), &["r"], size));
+    boxes_at_sizes("request-question", |size| port.at_session(&question(), &["down"], size));
     let long = asks("bash_command", serde_json::json!({"command": "echo a very long line; ".repeat(200)}));
-    at_sizes("request-long", |size| port.at_session(&long, &[], size));
+    boxes_at_sizes("request-long", |size| port.at_session(&long, &[], size));
 }
 
 #[test]
