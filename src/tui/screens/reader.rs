@@ -40,8 +40,8 @@ impl Reader {
             Action::Down => self.scroll.by(1),
             Action::PageUp => self.scroll.page(-1),
             Action::PageDown => self.scroll.page(1),
-            Action::Top => self.scroll.to_start(),
-            Action::Bottom => self.scroll.to_end(),
+            Action::Top => self.scroll.show_start(),
+            Action::Bottom => self.scroll.show_end(),
             _ => return false,
         }
         true

@@ -247,7 +247,7 @@ impl Rewind {
                         Err(problem) => Load::Failed(problem),
                     };
                     self.stale = true;
-                    self.reader.scroll.to_start();
+                    self.reader.scroll.show_start();
                 }
             }
             _ => return Handled::No,

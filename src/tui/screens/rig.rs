@@ -9,17 +9,36 @@ use ratatui::crossterm::event::{
 };
 use unicode_segmentation::UnicodeSegmentation;
 
+use crate::config::Config;
 use crate::events::command::{Ack, Command, Where};
 use crate::events::data::{ChangeKind, MessageHead, Outcome, SessionStatus, Verdict};
+use crate::events::event::Event;
 use crate::events::problem::Problem;
 use crate::events::query::{
     ApplyPreview, FileDiff, LaunchDefaults, ModelChoice, Query, Reply, RewindPreview, SessionSummary, TextReply,
     Timeline, TimelineMessage, TimelineTrace,
 };
-use crate::tui::Start;
+use crate::ids::SessionId;
+use crate::tui::action::Layer;
 use crate::tui::fixture::{Person, Script, at, change, session_id, totals};
+use crate::tui::keymap::Keymap;
+use crate::tui::screen::{Cx, Effect, Effects, Input, Screen, Sight};
+use crate::tui::screens::apply::Apply;
+use crate::tui::screens::archive::Archive;
+use crate::tui::screens::confirm::Confirm;
+use crate::tui::screens::contract::Contract;
+use crate::tui::screens::help::Help;
+use crate::tui::screens::launch::Launch;
+use crate::tui::screens::message::Message;
+use crate::tui::screens::palette::Palette;
+use crate::tui::screens::request::Request;
+use crate::tui::screens::rewind::Rewind;
+use crate::tui::screens::themes::ThemeChooser;
+use crate::tui::state::SessionState;
+use crate::tui::theme::Themes;
 use crate::tui::ui::{Answer, Work};
 use crate::tui::widgets::text;
+use crate::tui::{Colors, Start};
 
 /// Sizes at which every screen is looked at.
 pub const SIZES: [(u16, u16); 3] = [(160, 48), (100, 30), (60, 20)];
@@ -405,4 +424,82 @@ pub fn only(commands: Vec<Command>) -> Command {
 /// The session all scripts are of.
 pub fn id() -> crate::ids::SessionId {
     session_id()
+}
+
+/// One session that is followed.
+struct One(SessionState);
+
+impl Sight for One {
+    fn state(&self, _: &SessionId) -> Option<&SessionState> {
+        Some(&self.0)
+    }
+
+    fn trouble(&self, _: &SessionId) -> Option<&Problem> {
+        None
+    }
+}
+
+/// Shows a screen, answers what it asks and draws it in every small area.
+fn check_small(mut screen: Screen, state: &One, port: &FakePort) {
+    let config = Config::default();
+    let themes = Themes::new(&[], config.ui.glyphs, Colors::True).unwrap();
+    let keymap = Keymap::new(&config.keys).unwrap();
+    let drafts = std::collections::HashMap::new();
+    let cx = Cx {
+        now: at(60_000),
+        zone: &jiff::tz::TimeZone::UTC,
+        theme: themes.get("dark").unwrap(),
+        themes: &themes,
+        keymap: &keymap,
+        config: &config,
+        launch_dir: std::path::Path::new("/home/ada/parser"),
+        sessions: state,
+        below: None,
+        drafts: &drafts,
+    };
+    let view = screen.view_mut();
+    let mut out = Effects::default();
+    view.shown(&cx, &mut out);
+    for _ in 0..3 {
+        for effect in std::mem::take(&mut out).into_list() {
+            if let Effect::Ask(query) = effect
+                && let Some(result) = port.reply(&query)
+            {
+                view.update(Input::Reply { query, result }, &cx, &mut out);
+            }
+        }
+    }
+    for (width, height) in (1..64).flat_map(|width| (1..14).map(move |height| (width, height))) {
+        let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(width, height)).unwrap();
+        terminal.draw(|frame| view.draw(frame, frame.area(), &cx)).unwrap();
+        assert!(!view.hints(&cx).is_empty());
+    }
+}
+
+#[test]
+fn every_screen_draws_in_the_smallest_areas() {
+    let mut script = crate::tui::fixture::running();
+    script.event(Event::Question { question_id: "q".into(), question: WIDE.into(), options: vec![WIDE.into(); 3] });
+    let (id, request) = (session_id(), "q".to_owned());
+    let mut state = SessionState::new(id.clone());
+    script.events.iter().for_each(|event| state.apply(event));
+    let state = One(state);
+    let port = FakePort { sessions: Ok(sessions()), ..FakePort::default() };
+    for screen in [
+        Screen::Sessions(Box::default()),
+        Screen::Launch(Box::new(Launch::new("/home/ada".into(), WIDE.repeat(9)))),
+        Screen::Rewind(Box::new(Rewind::new(id.clone()))),
+        Screen::Archive(Box::new(Archive::new(id.clone()))),
+        Screen::Message(Box::new(Message::new(id.clone()))),
+        Screen::Contract(Box::new(Contract::new(id.clone()))),
+        Screen::Apply(Box::new(Apply::new(id.clone(), None))),
+        Screen::Request(Box::new(Request::new(id, request))),
+        Screen::Confirm(Box::new(Confirm::delete(&sessions()[4]))),
+        Screen::Palette(Box::new(Palette::new(Layer::Session))),
+        Screen::Help(Box::new(Help::new(Layer::Session))),
+        Screen::Themes(Box::new(ThemeChooser::new("dark".into()))),
+        Screen::Log(Box::default()),
+    ] {
+        check_small(screen, &state, &port);
+    }
 }

@@ -81,7 +81,7 @@ impl Compare {
             Part::Outcome => Part::Files,
             Part::Files => Part::Outcome,
         };
-        self.reader.scroll.to_start();
+        self.reader.scroll.show_start();
         self.made_for = None;
     }
 
