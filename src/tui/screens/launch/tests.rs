@@ -134,6 +134,21 @@ fn a_failed_launch_loses_nothing() {
 }
 
 #[test]
+fn leaving_the_form_keeps_every_field_until_it_is_launched() {
+    let port = launched();
+    let mut person = opened(&port, (100, 40));
+    person.types("Do it").press(&["tab", "tab"]).types("make").press(&["tab", "right", "tab", "right", "esc", "n"]);
+    port.serve(&mut person);
+    person.press(&["ctrl+s"]);
+    let Command::Launch(spec) = rig::only(port.serve(&mut person)) else { panic!("a launch") };
+    let (place, profile) = (spec.place, spec.profiles.worker.as_deref());
+    assert_eq!((spec.contract.checks, place, profile), (vec!["make".into()], Some(Where::Scratch), Some("careful")));
+    person.press(&["n"]);
+    port.serve(&mut person);
+    assert!(!person.screen().contains("Do it"));
+}
+
+#[test]
 fn file_names_complete_and_the_editor_brings_its_text_back() {
     let port = launched();
     let mut person = opened(&port, (100, 30));
