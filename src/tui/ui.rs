@@ -190,7 +190,7 @@ impl Ui {
             dirty: true,
             tick_at: None,
         };
-        ui.push(Screen::Sessions(Box::new(Sessions::new())));
+        ui.push(Screen::Sessions(Box::default()));
         match open {
             Start::Sessions => {}
             Start::Session(id) => ui.push(Screen::Session(Box::new(Session::new(id)))),
@@ -369,7 +369,7 @@ impl Ui {
                 let now = self.shared.theme.name.clone();
                 self.push(Screen::Themes(Box::new(ThemeChooser::new(now))));
             }
-            Action::Log if layer != Layer::Log => self.push(Screen::Log(Box::new(Log::new()))),
+            Action::Log if layer != Layer::Log => self.push(Screen::Log(Box::default())),
             Action::Launch => {
                 let dir = self.shared.launch_dir.clone();
                 self.push(Screen::Launch(Box::new(Launch::new(dir, String::new()))));
