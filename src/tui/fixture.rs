@@ -19,7 +19,7 @@ use crate::events::data::{
 use crate::events::event::{
     CycleTotals, Envelope, Event, MessageAdded, PerRole, SessionStart, ToolCallEvent, ToolResultEvent,
 };
-use crate::ids::{Seq, SessionId, TraceId};
+use crate::ids::{GoalId, Seq, SessionId, TraceId};
 
 /// When all tests begin: 2026-11-21 12:04:00 UTC.
 pub const START_MS: i64 = 1_795_262_640_000;
@@ -41,11 +41,12 @@ pub struct Script {
     next_id: u64,
     sequence: Seq,
     calls: u32,
+    focus: Option<GoalId>,
 }
 
 impl Script {
     pub fn new() -> Self {
-        Self { events: Vec::new(), now_ms: 0, cycle: None, trace: None, next_id: 1, sequence: 0, calls: 0 }
+        Self { events: Vec::new(), now_ms: 0, cycle: None, trace: None, next_id: 1, sequence: 0, calls: 0, focus: None }
     }
 
     /// A session that has just been launched.
@@ -88,7 +89,10 @@ impl Script {
 
     pub fn goal(&mut self, id: &str, parent: Option<&str>, status: GoalStatus, description: &str) -> &mut Self {
         let goal = goal(id, parent, status, description);
-        let current_id = (status == GoalStatus::InProgress).then(|| goal.id.clone());
+        if status == GoalStatus::InProgress {
+            self.focus = Some(goal.id.clone());
+        }
+        let current_id = self.focus.clone();
         self.event(Event::GoalAdded { goal: Box::new(goal), position: usize::MAX, current_id })
     }
 

@@ -68,7 +68,9 @@ impl Screenful {
     /// # Errors
     /// The terminal is gone.
     pub fn clear(&mut self) -> io::Result<()> {
-        self.terminal.clear()
+        // Not `Terminal::clear`: it asks where the cursor is, and the answer would be read as keys.
+        let area = self.terminal.size()?.into();
+        self.terminal.resize(area)
     }
 
     /// Gives the terminal away, to an editor or to the shell.
@@ -82,7 +84,7 @@ impl Screenful {
     /// The terminal is gone.
     pub fn reenter(&mut self) -> io::Result<()> {
         enter_modes(self.mouse, &self.entered)?;
-        self.terminal.clear()
+        self.clear()
     }
 
     /// Takes the mouse or releases it for the terminal's own selection.

@@ -237,7 +237,7 @@ impl Glyph {
             Self::Retry => ("↻", "%"),
             Self::Dot => ("·", "|"),
             Self::Minus => ("−", "-"),
-            Self::Thumb => ("┃", "#"),
+            Self::Thumb => ("█", "#"),
         }
     }
 }

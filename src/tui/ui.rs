@@ -190,7 +190,7 @@ impl Ui {
             dirty: true,
             tick_at: None,
         };
-        ui.push(Screen::Sessions(Box::new(Sessions::new())));
+        ui.push(Screen::Sessions(Box::default()));
         match open {
             Start::Sessions => {}
             Start::Session(id) => ui.push(Screen::Session(Box::new(Session::new(id)))),
@@ -369,7 +369,7 @@ impl Ui {
                 let now = self.shared.theme.name.clone();
                 self.push(Screen::Themes(Box::new(ThemeChooser::new(now))));
             }
-            Action::Log if layer != Layer::Log => self.push(Screen::Log(Box::new(Log::new()))),
+            Action::Log if layer != Layer::Log => self.push(Screen::Log(Box::default())),
             Action::Launch => {
                 let dir = self.shared.launch_dir.clone();
                 self.push(Screen::Launch(Box::new(Launch::new(dir, String::new()))));
@@ -425,12 +425,7 @@ impl Ui {
             self.work.push(Work::Leave);
             return;
         }
-        let title = match running {
-            1 => "A session is running".to_owned(),
-            n => format!("{n} sessions are running"),
-        };
-        let text = "Stop what runs and leave? It can be continued later.".to_owned();
-        self.push(Screen::Confirm(Box::new(Confirm::new(title, text, vec![Effect::Leave]))));
+        self.push(Screen::Confirm(Box::new(Confirm::leave(running))));
     }
 
     fn push(&mut self, screen: Screen) {

@@ -220,6 +220,9 @@ impl ActivityRows<'_> {
 
     fn outcome(&self, end: &CallEnd) -> Vec<Span<'static>> {
         let theme = self.pane.cx.theme;
+        if end.stopped {
+            return vec![Span::styled(format!("{} stopped", theme.glyph(Glyph::Stopped)), theme[Slot::StatusStopped])];
+        }
         let mut spans = Vec::new();
         match &end.files[..] {
             [] => {}

@@ -37,17 +37,13 @@ pub fn entries(pane: &PaneCx<'_>, plan: Option<&Plan>, abandoned: bool, width: u
         };
         let focused = plan.and_then(|p| p.current_id.as_ref()) == Some(&goal.goal.id);
         let text_style = if focused { theme[Slot::GoalActive] } else { text_style };
-        let indent = " ".repeat((goal.depth * 2).min(width / 3));
         let number = text::pad(goal.number.as_deref().unwrap_or(""), number_width + 1);
         let mut words = sanitize_line(&goal.goal.description);
         if goal.goal.kind == GoalType::AgentCall {
             words = format!("{} {words}", theme.glyph(Glyph::Sub));
         }
-        let mut spans = vec![
-            Span::raw(indent),
-            Span::styled(format!("{} ", theme.glyph(glyph)), style),
-            Span::styled(number, theme[Slot::TextDim]),
-        ];
+        let mut spans =
+            vec![Span::styled(format!("{} ", theme.glyph(glyph)), style), Span::styled(number, theme[Slot::TextDim])];
         let used: usize = spans.iter().map(|s| text::width(&s.content)).sum();
         let mark = if focused { " (focus)" } else { "" };
         let room = width.saturating_sub(used + text::width(mark));

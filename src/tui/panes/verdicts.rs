@@ -71,7 +71,13 @@ fn head(pane: &PaneCx<'_>, cycle: &Cycle, width: usize) -> Line<'static> {
         None => {
             let is_newest = pane.state.cycles.last().is_some_and(|c| c.number == cycle.number);
             let words = match pane.state.head.who {
-                _ if !is_newest || !pane.state.head.is_running() => "no verdict",
+                _ if !is_newest || !pane.state.head.is_running() => {
+                    left.push(Span::styled(
+                        format!("{} no verdict", theme.glyph(Glyph::Pending)),
+                        theme[Slot::TextDim],
+                    ));
+                    return Line::from(left);
+                }
                 Who::Checker => "the checker is at work",
                 Who::Gates => "looking at the gates",
                 Who::Worker | Who::Person | Who::Nobody => "the worker is at work",

@@ -7,8 +7,6 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Line;
 
-use crate::tui::widgets::scroll::{Scroll, draw_bar};
-
 /// Rows to be shown.
 pub trait Rows {
     /// How many there are.
@@ -65,10 +63,10 @@ pub struct Look {
     pub cursor: &'static str,
     /// The mark's style.
     pub cursor_style: Style,
-    /// The scroll bar.
-    pub bar: Style,
-    /// Whether only ASCII is drawn.
-    pub ascii: bool,
+    /// The part of the frame that shows how far it is scrolled.
+    pub thumb: &'static str,
+    /// Its style.
+    pub thumb_style: Style,
 }
 
 /// Where a person is within the rows.
@@ -118,9 +116,9 @@ impl Viewport {
         self.follow
     }
 
-    /// Rows that came since the end was last in view.
-    pub fn unseen(&self) -> usize {
-        if self.follow { 0 } else { self.len.saturating_sub(self.seen) }
+    /// Of `len` rows, those that came since the end was last in view.
+    pub fn unseen(&self, len: usize) -> usize {
+        if self.follow { 0 } else { len.saturating_sub(self.seen) }
     }
 
     /// Follows the end from now on.
@@ -262,20 +260,22 @@ impl Viewport {
         Some(placed.row)
     }
 
-    /// Draws what is visible. The first column is the cursor's, the last the scroll bar's.
+    /// Draws what is visible. The first column is the cursor's. The last one is the frame's: a thumb
+    /// in it shows the place.
     pub fn draw(&mut self, buffer: &mut Buffer, area: Rect, rows: &(impl Rows + ?Sized), look: &Look) {
         self.placed.clear();
         self.len = rows.len();
-        if area.width < 4 || area.height == 0 {
+        if area.width < 5 || area.height == 0 {
             self.area = Rect::ZERO;
             return;
         }
-        let inner = Rect { x: area.x + 1, width: area.width - 2, ..area };
+        // One column for the cursor, one of air, one of the frame.
+        let inner = Rect { x: area.x + 1, width: area.width - 3, ..area };
         self.area = inner;
         let lines = self.lay_out(rows, usize::from(inner.width), usize::from(inner.height));
         for (y, (placed, line)) in (area.y..).zip(&lines) {
             if let Some(style) = look.selected.filter(|_| placed.row == self.cursor) {
-                buffer.set_style(Rect { y, height: 1, ..area }, style);
+                buffer.set_style(Rect { y, height: 1, width: area.width - 1, ..area }, style);
                 if placed.line == 0 {
                     buffer.set_stringn(area.x, y, look.cursor, 1, look.cursor_style);
                 }
@@ -289,6 +289,7 @@ impl Viewport {
     /// The bar counts rows, not lines: their heights are not known.
     fn draw_bar(&self, buffer: &mut Buffer, area: Rect, look: &Look) {
         let (Some(first), Some(last)) = (self.placed.first(), self.placed.last()) else { return };
+        let area = Rect { x: area.right() - 1, width: 1, ..area };
         let all = first.row == 0 && first.line == 0 && last.row + 1 >= self.len && last.line + 1 >= last.of;
         if all {
             return;
@@ -297,8 +298,13 @@ impl Viewport {
         let scale = 100;
         let top = first.row * scale + scale * first.line / first.of.max(1);
         let end = last.row * scale + scale * (last.line + 1) / last.of.max(1);
-        let scroll = Scroll { top, total: (self.len * scale).max(end), visible: (end - top).max(1) };
-        draw_bar(buffer, area, &scroll, look.bar, look.ascii);
+        let total = (self.len * scale).max(end);
+        let height = usize::from(area.height);
+        let thumb = (height * (end - top) / total).clamp(1, height);
+        let start = (height - thumb) * top / total.saturating_sub(end - top).max(1);
+        for y in (area.y..area.bottom()).skip(start).take(thumb) {
+            buffer.set_stringn(area.x, y, look.thumb, 1, look.thumb_style);
+        }
     }
 
     fn lay_out(&mut self, rows: &(impl Rows + ?Sized), width: usize, height: usize) -> Vec<(Placed, Line<'static>)> {
@@ -350,7 +356,7 @@ impl Viewport {
         if shown == cursor.lines.len().min(height) {
             return;
         }
-        let is_above = self.cursor < self.top.0 || (self.cursor == self.top.0);
+        let is_above = self.cursor <= self.top.0;
         if is_above || cursor.lines.len() >= height {
             self.top = (self.cursor, cursor.anchor(0));
             return;
@@ -372,6 +378,11 @@ impl Viewport {
         }
         self.top = top;
     }
+}
+
+/// The area with the frame's column at its right, where the thumb goes.
+pub fn onto_frame(inner: Rect) -> Rect {
+    if inner.width == 0 { inner } else { Rect { width: inner.width + 1, ..inner } }
 }
 
 /// Lines from a place on, at most `height`.
@@ -447,7 +458,7 @@ mod tests {
 
     fn look() -> Look {
         let plain = Style::new();
-        Look { selected: Some(plain), cursor: ">", cursor_style: plain, bar: plain, ascii: true }
+        Look { selected: Some(plain), cursor: ">", cursor_style: plain, thumb: "#", thumb_style: plain }
     }
 
     fn shown(viewport: &mut Viewport, rows: &Heights) -> Vec<String> {
@@ -466,10 +477,10 @@ mod tests {
         viewport.scroll(&rows, -1);
         rows.0.extend([1, 1]);
         assert_eq!(shown(&mut viewport, &rows), ["1.1", "2.0", "3.0", "3.1"]);
-        assert_eq!(viewport.unseen(), 2);
+        assert_eq!(viewport.unseen(7), 2);
         viewport.end();
         assert_eq!(shown(&mut viewport, &rows), ["3.1", "4.0", "5.0", "6.0"]);
-        assert_eq!(viewport.unseen(), 0);
+        assert_eq!(viewport.unseen(7), 0);
     }
 
     #[test]

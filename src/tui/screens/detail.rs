@@ -298,14 +298,14 @@ impl View for Detail {
                     selected,
                     cursor: theme.glyph(Glyph::Cursor),
                     cursor_style: theme[Slot::BorderFocus],
-                    bar: theme[Slot::Border],
-                    ascii: theme.is_ascii(),
+                    thumb: theme.glyph(Glyph::Thumb),
+                    thumb_style: theme[Slot::BorderFocus],
                 };
                 if rows.len() == 0 {
                     let words = Span::styled(" it is empty", theme[Slot::TextDim]);
                     frame.buffer_mut().set_span(body.x, body.y, &words, body.width);
                 }
-                self.viewport.draw(frame.buffer_mut(), body, &rows, &look);
+                self.viewport.draw(frame.buffer_mut(), viewport::onto_frame(body), &rows, &look);
             }
             Some(Loaded::Failed(problem)) => {
                 let mark = vec![Span::styled(format!(" {} ", theme.glyph(Glyph::Failed)), theme[Slot::Error])];

@@ -59,6 +59,7 @@ pub struct Session {
     /// Where the panes were drawn, for the mouse.
     areas: Vec<(Pane, Rect)>,
     tabs: Vec<(Pane, Rect)>,
+    shown_panes: usize,
 }
 
 /// Entries with what they were made from.
@@ -99,6 +100,7 @@ impl Session {
             requests_opened: Vec::new(),
             areas: Vec::new(),
             tabs: Vec::new(),
+            shown_panes: 0,
         }
     }
 

@@ -134,6 +134,8 @@ pub struct Call {
 pub struct CallEnd {
     /// Whether it ran to its end.
     pub ok: bool,
+    /// Whether the session stopped while it ran.
+    pub stopped: bool,
     /// What came out, in a line.
     pub title: String,
     /// A command's exit code.

@@ -248,7 +248,9 @@ impl Cycles {
         for restored in &record.restored {
             if let Some(place) = self.aside.iter().rposition(|c| c.is(restored)) {
                 let cycle = self.aside.remove(place);
-                self.main.retain(|c| c.number != cycle.number);
+                if let Some(now) = self.main.iter().position(|c| c.number == cycle.number) {
+                    self.aside.push(self.main.remove(now));
+                }
                 self.main.push(cycle);
             }
         }

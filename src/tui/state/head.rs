@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::events::data::{Budget, Contract, Outcome, PermissionMode, Place, Role, SessionStatus, Totals, VerdictBy};
-use crate::events::event::{Envelope, Event, PerRole};
+use crate::events::event::{Envelope, Event, PerRole, RewindRecord};
 use crate::tui::time;
 
 /// Who is at work.
@@ -94,6 +94,8 @@ pub struct Head {
     /// How long it ran in the stretches before.
     ran_ms: u64,
     before_question: Who,
+    /// How the session stood before each rewind; the number of what it put aside counts them.
+    ends_before: Vec<(Option<SessionStatus>, Option<Outcome>, Option<Trouble>)>,
 }
 
 impl Head {
@@ -213,7 +215,7 @@ impl Head {
                 self.who = Who::Person;
             }
             Event::Answer { .. } | Event::PermissionAnswer { .. } => self.who = self.before_question,
-            Event::Rewind(record) => self.cycle = record.cycle,
+            Event::Rewind(record) => self.rewind(record),
             Event::SessionComplete { outcome, totals, .. } => self.end(envelope.at, *outcome, totals, None),
             Event::SessionFailed { outcome, reason, totals, .. } => {
                 let trouble = trouble("", reason, "continue with a message for one more cycle");
@@ -248,6 +250,18 @@ impl Head {
             | Event::Note { .. }
             | Event::Unknown => {}
         }
+    }
+
+    /// Goes back to a cycle; an undone rewind brings the end that the session had then.
+    fn rewind(&mut self, record: &RewindRecord) {
+        let ends = (self.status, self.outcome, self.trouble.clone());
+        let undone = record.restored.first().filter(|_| record.undo);
+        let before = undone.and_then(|s| self.ends_before.get(usize::try_from(s.number).ok()?.checked_sub(1)?));
+        if let Some((status, outcome, trouble)) = before.cloned() {
+            (self.status, self.outcome, self.trouble) = (status, outcome, trouble);
+        }
+        self.ends_before.push(ends);
+        self.cycle = record.restored.iter().map(|s| s.cycle).max().unwrap_or(0).max(record.cycle);
     }
 
     fn run(&mut self, at: Timestamp) {

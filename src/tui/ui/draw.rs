@@ -14,6 +14,9 @@ use crate::tui::widgets::{text, wrap};
 /// Smallest terminal in which anything useful fits.
 const LEAST: (u16, u16) = (40, 10);
 
+/// Hints that come before the screen's own words.
+const LEAST_HINTS: usize = 4;
+
 /// Widest toast.
 const TOAST_WIDTH: usize = 64;
 
@@ -70,8 +73,8 @@ fn draw_footer(frame: &mut Frame<'_>, area: Rect, view: &dyn View, cx: &Cx<'_>) 
     let help_width = help.as_ref().map_or(0, |(_, width)| width + 2);
     let shows_help = !view.takes_text();
     let mut used = 1;
-    // The status goes first unless it would leave no room for a single hint.
-    let least = hints.first().map_or(0, |(_, width)| width + 3) + help_width;
+    // The status goes first unless it would leave no room for the most important hints.
+    let least = hints.iter().take(LEAST_HINTS).map(|(_, width)| width + 2).sum::<usize>() + help_width;
     if status_width > 0 && 1 + status_width + 2 + least <= room {
         spans.extend(status.spans);
         spans.push(Span::raw("   "));

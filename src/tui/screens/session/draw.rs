@@ -10,7 +10,7 @@ use super::{Session, header};
 use crate::stdx::text::sanitize_line;
 use crate::tui::action::{Action, Layer};
 use crate::tui::panes::paragraph;
-use crate::tui::panes::viewport::Look;
+use crate::tui::panes::viewport::{Look, onto_frame};
 use crate::tui::screen::Cx;
 use crate::tui::screens::detail::content::draw_search_line;
 use crate::tui::state::SessionState;
@@ -30,11 +30,10 @@ impl Session {
         frame.buffer_mut().set_line(area.x, area.y, &line, area.width);
         let mut banner = if self.at_cycle.is_none() { header::banner(state, width, cx) } else { Vec::new() };
         banner.truncate(usize::from(area.height / 4));
-        let mut y = area.y + 1;
-        for line in &banner {
+        for (y, line) in (area.y + 1..area.bottom()).zip(&banner) {
             frame.buffer_mut().set_line(area.x, y, line, area.width);
-            y += 1;
         }
+        let y = area.y + 1 + u16::try_from(banner.len()).unwrap_or(0);
         let rest = Rect { y, height: area.bottom().saturating_sub(y), ..area };
         // The footer's row is part of the screen.
         let screen = Rect { height: area.height + 1, ..area };
@@ -44,6 +43,7 @@ impl Session {
         if let Some((tabs, panes)) = &layout.tabs {
             self.draw_tabs(frame, *tabs, panes, cx);
         }
+        self.shown_panes = layout.panes.len();
         for (pane, area) in &layout.panes {
             self.draw_pane(frame, *area, *pane, state, cx);
         }
@@ -87,13 +87,12 @@ impl Session {
     fn draw_pane(&mut self, frame: &mut Frame<'_>, area: Rect, pane: Pane, state: &SessionState, cx: &Cx<'_>) {
         let theme = cx.theme;
         let focused = pane == self.focus;
-        let (border, title) = if focused { (Slot::BorderFocus, Slot::TitleFocus) } else { (Slot::Border, Slot::Title) };
-        let key = cx.key(Layer::Session, pane.action());
-        let mut titles = vec![Span::styled(format!(" {key} {} ", pane.title()), theme[title])];
+        let border = if focused { Slot::BorderFocus } else { Slot::Border };
+        let mut titles = self.names(area, pane, focused, cx);
         titles.extend(self.title_extras(pane, state, cx));
         let mut block =
             Block::bordered().border_set(theme.borders()).border_style(theme[border]).title(Line::from(titles));
-        if let Some(below) = self.below(pane, cx) {
+        if let Some(below) = self.below(pane, state, cx) {
             block = block.title_bottom(below.right_aligned());
         }
         let inner = block.inner(area);
@@ -106,15 +105,39 @@ impl Session {
             selected: focused.then_some(theme[Slot::Selected]),
             cursor: theme.glyph(Glyph::Cursor),
             cursor_style: theme[Slot::BorderFocus],
-            bar: theme[Slot::Border],
-            ascii: theme.is_ascii(),
+            thumb: theme.glyph(Glyph::Thumb),
+            thumb_style: theme[border],
         };
         let buffer = frame.buffer_mut();
-        self.with_rows(state, cx, pane, |viewport, rows| viewport.draw(buffer, body, rows, &look));
+        self.with_rows(state, cx, pane, |viewport, rows| viewport.draw(buffer, onto_frame(body), rows, &look));
         if let Some(line) = line {
             let count = if self.typing { "  Enter goes through what is found" } else { "" };
             draw_search_line(frame, line, &self.search, count, self.typing, cx);
         }
+    }
+
+    /// A pane's name; where two share a place, both, as tabs.
+    fn names(&mut self, area: Rect, pane: Pane, focused: bool, cx: &Cx<'_>) -> Vec<Span<'static>> {
+        let theme = cx.theme;
+        let shown = if focused { Slot::TitleFocus } else { Slot::Title };
+        let shares = self.panes_share() && matches!(pane, Pane::Verdicts | Pane::Deliverable);
+        let panes = if shares { vec![Pane::Verdicts, Pane::Deliverable] } else { vec![pane] };
+        let mut x = area.x + 1;
+        let mut spans = Vec::new();
+        for name in panes {
+            let key = cx.key(Layer::Session, name.action());
+            let words = match name == pane && shares {
+                true => format!("[{key} {}]", name.title()),
+                false => format!(" {key} {} ", name.title()),
+            };
+            let width = u16::try_from(text::width(&words)).unwrap_or(u16::MAX);
+            if shares {
+                self.tabs.push((name, Rect { x, width, height: 1, ..area }));
+            }
+            x = x.saturating_add(width);
+            spans.push(Span::styled(words, theme[if name == pane { shown } else { Slot::TextDim }]));
+        }
+        spans
     }
 
     /// What stands beside a pane's title.
@@ -133,38 +156,28 @@ impl Session {
                 let words = format!("{} {} other cycles ", key(Action::PreviousCycle), key(Action::NextCycle));
                 vec![Span::styled(words, dim)]
             }
-            // The other tab of a shared pane.
-            Pane::Verdicts | Pane::Deliverable if !self.zoomed && self.areas_share(cx) => Vec::new(),
             Pane::Activity | Pane::Verdicts | Pane::Deliverable => Vec::new(),
         }
     }
 
-    fn areas_share(&self, _cx: &Cx<'_>) -> bool {
-        self.areas.len() == 3
+    /// Whether verdicts and deliverable share a place.
+    fn panes_share(&self) -> bool {
+        self.shown_panes == 3
     }
 
     /// What stands in a pane's lower edge.
-    fn below(&self, pane: Pane, cx: &Cx<'_>) -> Option<Line<'static>> {
+    fn below(&self, pane: Pane, state: &SessionState, cx: &Cx<'_>) -> Option<Line<'static>> {
         let theme = cx.theme;
         let viewport = &self.viewports[pane as usize];
         if pane == Pane::Activity && !viewport.follows() && self.at_cycle.is_none() {
             let key = cx.key(Layer::Session, Action::Follow);
-            let words = match viewport.unseen() {
+            let words = match viewport.unseen(state.activity.len()) {
                 0 => format!(" {key} follows "),
                 n => format!(" {n} new {} {key} follows ", theme.glyph(Glyph::Below)),
             };
             return Some(Line::styled(words, theme[Slot::Warning]));
         }
-        let other = match pane {
-            Pane::Verdicts => Pane::Deliverable,
-            Pane::Deliverable => Pane::Verdicts,
-            Pane::Plan | Pane::Activity => return None,
-        };
-        // Where the two share a place, the other one is named.
-        (!self.zoomed && self.areas_share(cx)).then(|| {
-            let key = cx.key(Layer::Session, other.action());
-            Line::styled(format!(" {key} {} ", other.title()), theme[Slot::TextDim])
-        })
+        None
     }
 
     /// The person's messages on their way, pinned below the activity.
@@ -175,9 +188,8 @@ impl Session {
         }
         let theme = cx.theme;
         let lines = u16::try_from(waiting.len().min(2)).unwrap_or(2);
-        let mut y = area.bottom() - lines;
         let skipped = waiting.len().saturating_sub(2);
-        for message in waiting.iter().skip(skipped) {
+        for (y, message) in (area.bottom() - lines..).zip(waiting.iter().skip(skipped)) {
             let when = if message.next_cycle { "for the next cycle" } else { "on its way" };
             let more = if skipped > 0 { format!(" (+{})", format::count(skipped, "message")) } else { String::new() };
             let key = cx.key(Layer::Session, Action::Message);
@@ -191,7 +203,6 @@ impl Session {
                 Span::styled(tail, theme[Slot::TextDim]),
             ]);
             frame.buffer_mut().set_line(area.x, y, &line, area.width);
-            y += 1;
         }
         Rect { height: area.height - lines, ..area }
     }

@@ -135,8 +135,13 @@ pub fn budget_bar(head: &Head, cx: &Cx<'_>) -> Line<'static> {
         Span::styled("tokens ", theme[Slot::TextDim]),
         Span::styled(theme.glyph(Glyph::BarFull).repeat(full), theme[Slot::BarFull]),
         Span::styled(theme.glyph(Glyph::BarEmpty).repeat(10 - full), theme[Slot::BarEmpty]),
-        Span::styled(format!(" {}/{}", format::tokens(used), format::tokens(limit)), theme[Slot::TextDim]),
+        Span::styled(format!(" {}/{}", round(used), round(limit)), theme[Slot::TextDim]),
     ])
+}
+
+/// `48.2k`, and `200k` rather than `200.0k`.
+fn round(tokens: u64) -> String {
+    format::tokens(tokens).replace(".0", "")
 }
 
 /// What is wrong or waits, with the next step; empty when all is well.

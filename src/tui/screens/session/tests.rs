@@ -154,8 +154,10 @@ fn scrolling_up_holds_still_while_more_arrives() {
         script.says(&format!("step {n}"), &[]);
     }
     let mut person = Person::watching(&script, 100, 30);
+    person.screen();
     person.press(&["2", "pgup", "pgup"]);
-    let activity = |screen: String| screen.lines().skip(10).take(15).map(str::to_owned).collect::<Vec<_>>();
+    let left = |line: &str| line.chars().take(40).collect::<String>();
+    let activity = |screen: String| screen.lines().skip(10).take(15).map(left).collect::<Vec<_>>();
     let before = activity(person.screen());
     let known = script.events.len();
     for n in 0..12 {
@@ -173,11 +175,12 @@ fn scrolling_up_holds_still_while_more_arrives() {
 fn enter_asks_for_the_whole_of_what_is_under_the_cursor() {
     let mut person = Person::watching(&running(), 160, 48);
     person.work();
+    person.screen();
     person.press(&["2", "enter"]);
     let asked = person.work();
     let call = Query::Call { session: session_id(), trace: "w2".into(), tool_call_id: "b2".into() };
     assert!(asked.iter().any(|w| matches!(w, Work::Query { query, .. } if *query == call)), "{asked:?}");
-    person.press(&["esc", "3", "down", "down", "down", "enter"]);
+    person.press(&["esc", "3", "down", "down", "down", "down", "enter"]);
     let call = Query::Call { session: session_id(), trace: "c1".into(), tool_call_id: "k1".into() };
     let asked = person.work();
     assert!(asked.iter().any(|w| matches!(w, Work::Query { query, .. } if *query == call)), "{asked:?}");
@@ -195,12 +198,12 @@ fn a_second_escape_opens_the_rewind_timeline() {
 #[test]
 fn searching_goes_through_the_matches_until_escape() {
     let mut person = Person::watching(&running(), 100, 30);
-    person.press(&["/"]).types("Parser");
-    assert!(person.screen().contains("/parser"));
+    person.press(&["/"]).types("Scanner");
+    assert!(person.screen().contains("/scanner"));
     person.press(&["enter", "n"]);
     assert!(person.screen().contains("n next"));
     person.press(&["esc"]);
-    assert!(!person.screen().contains("/parser"));
+    assert!(!person.screen().contains("/scanner"));
 }
 
 #[test]
@@ -291,6 +294,7 @@ fn any_event() -> impl Strategy<Value = Event> {
             snapshot_after: None,
             keep: Vec::new(),
             message: None,
+            undo: false,
         }))),
         Just(Event::CycleStart { input_payload: json!({}) }),
         Just(Event::WorkerStart { model: "m".into() }),

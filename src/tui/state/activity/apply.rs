@@ -208,6 +208,7 @@ impl Activity {
         if let Some(Row { kind: RowKind::Call(call), .. }) = self.row_mut(row) {
             call.end = Some(CallEnd {
                 ok: result.ok,
+                stopped: false,
                 title: bounded::preview(&result.title, TITLE_BYTES),
                 exit_code: result.exit_code,
                 lines: result.output_lines,
@@ -223,8 +224,9 @@ impl Activity {
         let rows: Vec<_> = self.running.drain().map(|(_, row)| row).collect();
         for row in rows {
             if let Some(Row { kind: RowKind::Call(call), .. }) = self.row_mut(row) {
-                let (title, files) = ("stopped".to_owned(), Vec::new());
-                call.end = Some(CallEnd { ok: false, title, exit_code: None, lines: 0, files, duration_ms: 0 });
+                let (title, files) = (String::new(), Vec::new());
+                let end = CallEnd { ok: false, stopped: true, title, exit_code: None, lines: 0, files, duration_ms: 0 };
+                call.end = Some(end);
             }
         }
     }
