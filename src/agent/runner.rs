@@ -501,7 +501,9 @@ impl Drive<'_> {
             totals,
         };
         let message = answer_message(answer);
-        let works = message.tool_calls.iter().any(|c| !c.function.name.eq_ignore_ascii_case("goal"));
+        let is_goal = |name: &str| self.runner.registry.canonical_name(name) == Some("goal");
+        // A message that plans by itself needs no goal made for it (B29).
+        let works = !message.tool_calls.is_empty() && !message.tool_calls.iter().any(|c| is_goal(&c.function.name));
         let is_checker_text =
             self.config.role == crate::events::data::Role::Checker && !message.plain_text().is_empty();
         let text = message.plain_text();
