@@ -87,6 +87,7 @@ impl Keymap {
                 bindings.push(Binding { layer, action, keys, short: entry.short, desc: entry.desc });
             }
         }
+        bindings.sort_by_key(|b: &Binding| (b.layer, b.action));
         Ok(Self { bindings })
     }
 

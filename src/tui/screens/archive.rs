@@ -43,6 +43,16 @@ impl Archive {
         cx.session(&self.session).map_or(&[], |state| state.cycles.all())
     }
 
+    /// Takes over how many cycles there are; the newest is under the cursor at first.
+    fn count(&mut self, cx: &Cx<'_>) {
+        let count = self.cycles(cx).len();
+        let first = self.list.is_empty();
+        self.list.set_len(count);
+        if first {
+            self.list.select(count);
+        }
+    }
+
     fn number_at_cursor(&self, cx: &Cx<'_>) -> Option<u32> {
         Some(self.cycles(cx).get(self.list.selected()?)?.number)
     }
@@ -109,11 +119,6 @@ impl Archive {
             return look::notice(frame, inner, "reading the session …", cx.theme);
         };
         let cycles = state.cycles.all();
-        if self.list.is_empty() && !cycles.is_empty() {
-            self.list.set_len(cycles.len());
-            self.list.select(cycles.len());
-        }
-        self.list.set_len(cycles.len());
         if cycles.is_empty() {
             return look::notice(frame, inner, "no cycle has begun yet", cx.theme);
         }
@@ -146,6 +151,7 @@ impl View for Archive {
     }
 
     fn update(&mut self, input: Input, cx: &Cx<'_>, out: &mut Effects) -> Handled {
+        self.count(cx);
         match input {
             Input::Action(action) => self.act(action, cx, out),
             Input::Reply { query: query @ (Query::Output { .. } | Query::Diff { .. }), result } => {
@@ -189,6 +195,7 @@ impl View for Archive {
     }
 
     fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, cx: &Cx<'_>) {
+        self.count(cx);
         look::ground(frame, area, cx.theme);
         match &mut self.compare {
             Some(compare) => compare.draw(frame, area, cx),

@@ -43,6 +43,19 @@ impl Confirm {
         }
     }
 
+    /// Asks before the program is left while sessions run.
+    pub fn leave(running: usize) -> Self {
+        let title =
+            if running == 1 { "A session is running".to_owned() } else { format!("{running} sessions are running") };
+        let text = "What runs is stopped first. It can be continued later, from where it stopped.";
+        Self::worded(
+            &title,
+            text,
+            if running == 1 { "stop it and leave" } else { "stop them and leave" },
+            vec![Effect::Leave],
+        )
+    }
+
     /// Asks before a session is deleted.
     pub fn delete(session: &SessionSummary) -> Self {
         let text = format!(

@@ -87,6 +87,7 @@ impl View for Help {
     }
 
     fn shown(&mut self, cx: &Cx<'_>, _out: &mut Effects) {
+        self.reader.indent = 13;
         self.reader.set(self.lines(cx));
     }
 
@@ -102,8 +103,9 @@ impl View for Help {
     }
 
     fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, cx: &Cx<'_>) {
-        let rows = u16::try_from(self.reader.lines().len()).unwrap_or(u16::MAX).saturating_add(2);
-        let size = (area.width.saturating_sub(4).min(90), rows.min(area.height.saturating_sub(2)).max(5));
+        let width = area.width.saturating_sub(4).min(90);
+        let rows = self.reader.height(width.saturating_sub(4)).saturating_add(2);
+        let size = (width, rows.min(area.height.saturating_sub(2)).max(5));
         let inner = look::overlay(frame, area, size, &format!("Keys · {}", title(self.on)), cx.theme);
         self.reader.draw(frame, inner, cx.theme);
     }

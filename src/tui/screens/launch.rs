@@ -22,7 +22,7 @@ use crate::tui::theme::Slot;
 use crate::tui::widgets::form::{Form, FormEvent};
 use crate::tui::widgets::wrap::wrap_line;
 
-/// Under this name the objective is kept when the form is left.
+/// Under this name what was typed is kept when the form is left.
 const DRAFT: &str = "launch";
 
 /// The launch form.
@@ -82,7 +82,7 @@ impl Launch {
                 if completing {
                     self.key(KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE), out);
                 } else {
-                    out.push(Effect::Draft(DRAFT.to_owned(), self.form.text(spec::OBJECTIVE)));
+                    out.push(Effect::Draft(DRAFT.to_owned(), spec::keep(&self.form)));
                     out.close();
                 }
             }
@@ -214,7 +214,7 @@ impl View for Launch {
         if self.form.text(spec::OBJECTIVE).is_empty()
             && let Some(draft) = cx.draft(DRAFT)
         {
-            self.form.set_text(spec::OBJECTIVE, draft);
+            spec::bring_back(&mut self.form, draft);
         }
         out.ask(Query::LaunchDefaults { dir: self.dir.clone() });
     }

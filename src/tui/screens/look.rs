@@ -156,7 +156,8 @@ pub fn panel(frame: &mut Frame<'_>, area: Rect, title: &str, focused: bool, them
         return area;
     }
     let (border, name) = if focused { (Slot::BorderFocus, Slot::TitleFocus) } else { (Slot::Border, Slot::Title) };
-    let title = cut(title, usize::from(area.width.saturating_sub(4))).into_owned();
+    let title = title.replace('·', theme.glyph(Glyph::Dot));
+    let title = cut(&title, usize::from(area.width.saturating_sub(4))).into_owned();
     let block = Block::bordered()
         .border_set(theme.borders())
         .border_style(theme[border])

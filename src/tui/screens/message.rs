@@ -18,7 +18,7 @@ use crate::tui::state::message::Waiting;
 use crate::tui::theme::{Glyph, Slot};
 use crate::tui::widgets::dialog::framed;
 use crate::tui::widgets::editor::{Edited, Editor, Kind};
-use crate::tui::widgets::list::{List, Step};
+use crate::tui::widgets::list::{List, ListLook, Step};
 
 /// Most waiting messages shown at once.
 const MOST_WAITING: u16 = 5;
@@ -189,6 +189,7 @@ impl View for Message {
     }
 
     fn update(&mut self, input: Input, cx: &Cx<'_>, out: &mut Effects) -> Handled {
+        self.waiting.set_len(self.queued(cx).len());
         match input {
             Input::Action(action) => self.act(action, cx, out),
             Input::Key(key) => self.key(key, cx, out),
@@ -241,7 +242,9 @@ impl View for Message {
         let (_, place) = look::split_bottom(area, height);
         let inner = framed(frame.buffer_mut(), place, self.title(cx), &look::dialog(cx.theme));
         let (top, rest) = look::split_top(inner, listed.min(inner.height.saturating_sub(1)));
-        self.waiting.draw(frame.buffer_mut(), top, 1, &look::list(cx.theme, self.choosing), |row, _, _| {
+        // Only while the list has the keys is one of its messages marked.
+        let looks = if self.choosing { look::list(cx.theme, true) } else { ListLook::default() };
+        self.waiting.draw(frame.buffer_mut(), top, 1, &looks, |row, _, _| {
             queued.get(row).map(|waiting| vec![Self::waiting_line(waiting, cx)]).unwrap_or_default()
         });
         let (field, below) = look::split_bottom(rest, said.min(rest.height.saturating_sub(1)));

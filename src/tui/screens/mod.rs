@@ -16,6 +16,8 @@ pub mod palette;
 pub mod reader;
 pub mod request;
 pub mod rewind;
+#[cfg(test)]
+pub mod rig;
 pub mod session;
 pub mod sessions;
 pub mod themes;

@@ -20,6 +20,8 @@ pub struct Reader {
     starts: Vec<usize>,
     /// The width the rows were made for.
     width: Option<usize>,
+    /// Cells that the rows of a line after its first are moved right.
+    pub indent: usize,
     /// Where it is scrolled to.
     pub scroll: Scroll,
 }
@@ -31,11 +33,6 @@ impl Reader {
         self.width = None;
     }
 
-    /// The lines as they were given.
-    pub fn lines(&self) -> &[Line<'static>] {
-        &self.lines
-    }
-
     /// Moves, if the action is one of moving.
     pub fn act(&mut self, action: Action) -> bool {
         match action {
@@ -43,8 +40,8 @@ impl Reader {
             Action::Down => self.scroll.by(1),
             Action::PageUp => self.scroll.page(-1),
             Action::PageDown => self.scroll.page(1),
-            Action::Top => self.scroll.to_start(),
-            Action::Bottom => self.scroll.to_end(),
+            Action::Top => self.scroll.show_start(),
+            Action::Bottom => self.scroll.show_end(),
             _ => return false,
         }
         true
@@ -57,18 +54,29 @@ impl Reader {
         }
     }
 
-    /// Draws what is in view.
-    pub fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
-        let width = usize::from(area.width.saturating_sub(1)).max(1);
+    /// Rows the lines take in an area of this width.
+    pub fn height(&mut self, width: u16) -> u16 {
+        self.wrap(width);
+        u16::try_from(self.rows.len()).unwrap_or(u16::MAX)
+    }
+
+    fn wrap(&mut self, width: u16) {
+        // The last column is the scroll bar's.
+        let width = usize::from(width.saturating_sub(1)).max(1);
         if self.width != Some(width) {
             self.rows.clear();
             self.starts.clear();
             for line in &self.lines {
                 self.starts.push(self.rows.len());
-                self.rows.extend(wrap_line(line, width, 0));
+                self.rows.extend(wrap_line(line, width, self.indent));
             }
             self.width = Some(width);
         }
+    }
+
+    /// Draws what is in view.
+    pub fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+        self.wrap(area.width);
         self.scroll.fit(self.rows.len(), usize::from(area.height));
         for (i, row) in self.rows[self.scroll.range()].iter().enumerate() {
             let y = area.y + u16::try_from(i).unwrap_or(u16::MAX);

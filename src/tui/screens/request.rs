@@ -144,9 +144,7 @@ impl Request {
         self.read = true;
         self.reader.set(match &pending.wanted {
             Wanted::Permission { role, tool, arguments } => permission_lines(*role, tool, arguments, cx.theme, width),
-            Wanted::Answer { question, options } => {
-                self.options.set_len(options.len());
-                self.typing = true;
+            Wanted::Answer { question, .. } => {
                 sanitize(question).lines().map(|line| Line::styled(line.to_owned(), cx.theme[Slot::Text])).collect()
             }
         });
@@ -168,6 +166,10 @@ fn permission_lines(role: Role, tool: &str, arguments: &str, theme: &Theme, widt
         ]),
         Line::default(),
     ];
+    if has_hidden(arguments) {
+        let mark = theme.glyph(Glyph::Warning);
+        lines.push(Line::styled(format!("{mark} control characters in it are not shown"), theme[Slot::Warning]));
+    }
     let parsed = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(arguments);
     let Ok(arguments) = parsed else {
         lines.extend(sanitize(arguments).lines().map(|line| Line::styled(line.to_owned(), theme[Slot::TextCode])));
@@ -202,6 +204,28 @@ fn permission_lines(role: Role, tool: &str, arguments: &str, theme: &Theme, widt
     lines
 }
 
+/// Whether anything of the arguments is left out when they are shown: what hides from the eye must
+/// not hide from the decision.
+fn has_hidden(arguments: &str) -> bool {
+    let hides = |text: &str| {
+        let shown = sanitize(text);
+        let letters = |text: &str| text.chars().filter(|c| !c.is_whitespace()).count();
+        letters(&shown) != letters(text)
+    };
+    fn any(value: &serde_json::Value, hides: &impl Fn(&str) -> bool) -> bool {
+        match value {
+            serde_json::Value::String(text) => hides(text),
+            serde_json::Value::Array(list) => list.iter().any(|value| any(value, hides)),
+            serde_json::Value::Object(map) => map.iter().any(|(name, value)| hides(name) || any(value, hides)),
+            serde_json::Value::Null | serde_json::Value::Bool(_) | serde_json::Value::Number(_) => false,
+        }
+    }
+    match serde_json::from_str::<serde_json::Value>(arguments) {
+        Ok(value) => any(&value, &hides),
+        Err(_) => hides(arguments),
+    }
+}
+
 impl View for Request {
     fn layer(&self) -> Layer {
         Layer::Request
@@ -224,6 +248,10 @@ impl View for Request {
     }
 
     fn update(&mut self, input: Input, cx: &Cx<'_>, out: &mut Effects) -> Handled {
+        if let Some(Pending { wanted: Wanted::Answer { options, .. }, .. }) = self.pending(cx) {
+            self.options.set_len(options.len());
+            self.typing = true;
+        }
         match input {
             Input::Action(action) => self.act(action, cx, out),
             Input::Key(key) if self.typing => self.key(key, cx, out),
@@ -258,6 +286,10 @@ impl View for Request {
             return look::text(frame, inner, &[Line::styled(words, cx.theme[Slot::TextDim])]);
         };
         self.fill(pending, cx, usize::from(width.saturating_sub(4)));
+        if let Wanted::Answer { options, .. } = &pending.wanted {
+            self.options.set_len(options.len());
+            self.typing = true;
+        }
         let options = match &pending.wanted {
             Wanted::Permission { .. } => &[][..],
             Wanted::Answer { options, .. } => options.as_slice(),
@@ -266,10 +298,12 @@ impl View for Request {
         let count = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
         let lower =
             count(options.len()).saturating_add(count(failed.len())).saturating_add(if self.typing { 4 } else { 0 });
-        let lines = count(self.reader.lines().len().saturating_mul(2)).max(4);
+        let lines = self.reader.height(width.saturating_sub(4)).max(2).saturating_add(1);
         let height = lines.saturating_add(lower).saturating_add(2).min(area.height);
         let wanted = if matches!(pending.wanted, Wanted::Answer { .. }) { "Question" } else { "Permission" };
-        let title = format!("{wanted} · waits since {}", time::of_day(pending.at, cx.zone));
+        let others = cx.session(&self.session).map_or(0, |state| state.requests.open().len().saturating_sub(1));
+        let others = if others > 0 { format!(" · {others} more after it") } else { String::new() };
+        let title = format!("{wanted} · waits since {}{others}", time::of_day(pending.at, cx.zone));
         let place = crate::tui::widgets::dialog::centred(area, width, height);
         let inner = framed(frame.buffer_mut(), place, &title, &look::dialog(cx.theme));
         // What is asked keeps at least half of the box.

@@ -247,7 +247,7 @@ impl Rewind {
                         Err(problem) => Load::Failed(problem),
                     };
                     self.stale = true;
-                    self.reader.scroll.to_start();
+                    self.reader.scroll.show_start();
                 }
             }
             _ => return Handled::No,
@@ -427,7 +427,8 @@ impl View for Rewind {
 
     fn hints(&self, _cx: &Cx<'_>) -> Vec<Hint> {
         if self.typing {
-            return vec![Hint { action: Action::Back, word: Some("keep it and go back to the timeline") }];
+            let back = Hint { action: Action::Back, word: Some("keep it and go back to the timeline") };
+            return vec![back, Action::Editor.into()];
         }
         let mut list =
             hints(&[Action::Confirm, Action::RestoreFiles, Action::Instruction, Action::Branches, Action::Switch]);

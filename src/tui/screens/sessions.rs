@@ -20,7 +20,7 @@ use crate::tui::screens::confirm::Confirm;
 use crate::tui::screens::launch::Launch;
 use crate::tui::screens::look::{self, Load};
 use crate::tui::screens::session::Session;
-use crate::tui::theme::Slot;
+use crate::tui::theme::{Glyph, Slot};
 use crate::tui::widgets::editor::{Edited, Editor, Kind};
 use crate::tui::widgets::fuzzy::{Fuzzy, Hit};
 use crate::tui::widgets::list::{List, Step};
@@ -89,7 +89,14 @@ impl Sessions {
         let query = self.filter.text();
         let Some(all) = self.all.ready() else { return };
         let texts: Vec<String> = all.iter().map(rows::searched).collect();
-        self.hits = Fuzzy::new(query.trim()).rank(texts.iter().map(String::as_str));
+        let mut fuzzy = Fuzzy::new(query.trim());
+        self.hits = fuzzy.rank(texts.iter().map(String::as_str));
+        if !query.trim().is_empty() {
+            // Whoever types a name means the name, not a folder that happens to hold it.
+            let named = fuzzy.rank(all.iter().map(|session| session.name.as_str()));
+            let score = |hit: &Hit| named.iter().find(|other| other.index == hit.index).map_or(0, |other| other.score);
+            self.hits.sort_by_key(|hit| std::cmp::Reverse(score(hit)));
+        }
         self.list.set_len(self.hits.len());
         self.put_cursor_on(kept.as_ref());
     }
@@ -316,7 +323,10 @@ impl View for Sessions {
     fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, cx: &Cx<'_>) {
         look::ground(frame, area, cx.theme);
         let title = match self.all.ready() {
-            Some(all) if !all.is_empty() => format!("super-agent · sessions · {} of {}", self.hits.len(), all.len()),
+            Some(all) if !all.is_empty() => {
+                let dot = cx.theme.glyph(Glyph::Dot);
+                format!("super-agent {dot} sessions {dot} {} of {}", self.hits.len(), all.len())
+            }
             Some(_) | None => "super-agent".to_owned(),
         };
         let (top, rest) = look::split_top(area, u16::from(area.height > 6));

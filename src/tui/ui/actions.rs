@@ -8,7 +8,7 @@ use super::{Ui, Work};
 use crate::events::command::Command;
 use crate::tui::action::{Action, Layer};
 use crate::tui::chord::Chord;
-use crate::tui::screen::{Effect, Handled, Input, Level, Screen, Sight};
+use crate::tui::screen::{Handled, Input, Level, Screen, Sight};
 use crate::tui::screens::confirm::Confirm;
 use crate::tui::screens::help::Help;
 use crate::tui::screens::launch::Launch;
@@ -114,11 +114,6 @@ impl Ui {
             self.work.push(Work::Leave);
             return;
         }
-        let title = match running {
-            1 => "A session is running".to_owned(),
-            n => format!("{n} sessions are running"),
-        };
-        let text = "Stop what runs and leave? It can be continued later.".to_owned();
-        self.push(Screen::Confirm(Box::new(Confirm::new(title, text, vec![Effect::Leave]))));
+        self.push(Screen::Confirm(Box::new(Confirm::leave(running))));
     }
 }

@@ -57,7 +57,8 @@ pub fn framed(buffer: &mut Buffer, area: Rect, title: &str, look: &DialogLook) -
     if area.width < 4 || area.height < 3 {
         return area;
     }
-    let title = cut(title, usize::from(area.width - 4)).into_owned();
+    let title = if look.ascii { title.replace('·', "|") } else { title.to_owned() };
+    let title = cut(&title, usize::from(area.width - 4)).into_owned();
     let block = Block::bordered()
         .border_set(if look.ascii { ASCII_BORDER } else { border::ROUNDED })
         .border_style(look.border)

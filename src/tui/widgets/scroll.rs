@@ -28,11 +28,6 @@ impl Scroll {
         self.total.saturating_sub(self.visible)
     }
 
-    /// Whether the end is in view.
-    pub fn at_end(&self) -> bool {
-        self.top >= self.last_top()
-    }
-
     /// Moves by rows, up when negative.
     pub fn by(&mut self, rows: isize) {
         self.top = self.top.saturating_add_signed(rows).min(self.last_top());
@@ -45,12 +40,12 @@ impl Scroll {
     }
 
     /// To the start.
-    pub fn to_start(&mut self) {
+    pub fn show_start(&mut self) {
         self.top = 0;
     }
 
     /// To the end.
-    pub fn to_end(&mut self) {
+    pub fn show_end(&mut self) {
         self.top = self.last_top();
     }
 
@@ -107,8 +102,8 @@ mod tests {
         assert_eq!(scroll.top, 0);
         scroll.page(1);
         assert_eq!(scroll.top, 9);
-        scroll.to_end();
-        assert_eq!((scroll.top, scroll.at_end()), (90, true));
+        scroll.show_end();
+        assert_eq!(scroll.top, 90);
         scroll.fit(20, 15);
         assert_eq!(scroll.top, 5);
         scroll.fit(3, 15);

@@ -5,8 +5,6 @@ use std::borrow::Cow;
 use ratatui::buffer::CellWidth;
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::stdx::text::{sanitize, sanitize_line};
-
 /// Marks that text was cut.
 pub const ELLIPSIS: &str = "…";
 
@@ -85,16 +83,6 @@ pub fn pad_start(text: &str, cells: usize) -> String {
     format!("{:fill$}{text}", "")
 }
 
-/// Foreign text made safe, cut and filled to exactly `cells`.
-pub fn cell(text: &str, cells: usize) -> String {
-    pad(&sanitize_line(text), cells)
-}
-
-/// Foreign text as safe lines without their newlines, at most `max` of them.
-pub fn safe_lines(text: &str, max: usize) -> Vec<String> {
-    sanitize(text).lines().take(max).map(str::to_owned).collect()
-}
-
 #[cfg(test)]
 pub(in crate::tui) mod tests {
     use proptest::prelude::*;
@@ -119,7 +107,6 @@ pub(in crate::tui) mod tests {
         assert_eq!(cut_start("src/tui/mod.rs", 7), "…mod.rs");
         assert_eq!(pad("漢", 3), "漢 ");
         assert_eq!(pad_start("漢", 3), " 漢");
-        assert_eq!(cell("a\u{1b}[31m\nb", 4), "a b ");
     }
 
     /// Text as it comes: ASCII, CJK, emoji with joiners, combining marks, control characters.

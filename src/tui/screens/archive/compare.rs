@@ -81,7 +81,7 @@ impl Compare {
             Part::Outcome => Part::Files,
             Part::Files => Part::Outcome,
         };
-        self.reader.scroll.to_start();
+        self.reader.scroll.show_start();
         self.made_for = None;
     }
 
@@ -153,7 +153,10 @@ impl Compare {
 
 /// One cycle: its verdict with what stands behind it, then what it handed in.
 fn side(cycle: &Cycle, output: &Load<String>, theme: &Theme) -> Vec<Line<'static>> {
-    let (glyph, word, style) = look::verdict(theme, cycle.verdict.flatten());
+    let (glyph, word, style) = match cycle.verdict {
+        Some(verdict) => look::verdict(theme, verdict),
+        None => (theme.glyph(Glyph::Active), "not ended", theme[Slot::StatusRunning]),
+    };
     let mut lines = vec![Line::from(vec![
         Span::styled(format!("cycle {}  ", cycle.number), theme[Slot::TextHeading]),
         Span::styled(format!("{glyph} {word}"), style),

@@ -37,7 +37,8 @@ pub(super) fn fields() -> Vec<Field> {
             "what is to be done",
             "say clearly what is to be reached, in which form, and what must be known for it; `@` completes file names",
             8,
-        ),
+        )
+        .at_least(3),
         Field::text(
             EXPECTED,
             "Expected outcome",
@@ -177,6 +178,43 @@ pub(super) fn read(
         ..LaunchSpec::default()
     };
     if reader.errors.is_empty() { Ok(spec) } else { Err(reader.errors) }
+}
+
+/// Everything that was typed and chosen, to be kept; empty when nothing was typed.
+pub(super) fn keep(form: &Form) -> String {
+    let mut kept = serde_json::Map::new();
+    let mut typed = false;
+    for field in &form.fields {
+        let text = match &field.value {
+            Value::Text(editor, _) => {
+                typed |= !editor.is_blank();
+                editor.text()
+            }
+            Value::Choice(options) => options.options.get(options.index).cloned().unwrap_or_default(),
+        };
+        kept.insert(field.id.to_owned(), text.into());
+    }
+    if typed { serde_json::Value::Object(kept).to_string() } else { String::new() }
+}
+
+/// Puts back what was kept.
+pub(super) fn bring_back(form: &mut Form, kept: &str) {
+    let Ok(kept) = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(kept) else { return };
+    for field in &mut form.fields {
+        let Some(text) = kept.get(field.id).and_then(serde_json::Value::as_str) else { continue };
+        match &mut field.value {
+            Value::Text(editor, _) if !text.is_empty() => editor.set_text(text),
+            Value::Text(..) => {}
+            Value::Choice(options) => {
+                // A profile may not be known again yet; whether there is one shows when they are.
+                let index = options.options.iter().position(|option| option == text).unwrap_or_else(|| {
+                    options.options.push(text.to_owned());
+                    options.options.len() - 1
+                });
+                options.index = index;
+            }
+        }
+    }
 }
 
 /// Puts the person's own defaults into the choices.

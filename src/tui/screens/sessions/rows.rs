@@ -26,7 +26,7 @@ impl Columns {
     pub fn new(width: u16) -> Self {
         let width = usize::from(width);
         let mut columns =
-            Self { status: 17, name: 0, cycle: 6, verdicts: 8, tokens: 8, cost: 9, age: 5, dir: width / 4 };
+            Self { status: 19, name: 0, cycle: 6, verdicts: 8, tokens: 8, cost: 9, age: 5, dir: width / 4 };
         if width < 100 {
             columns.dir = 0;
         }

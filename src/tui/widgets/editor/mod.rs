@@ -79,13 +79,6 @@ impl Editor {
         }
     }
 
-    /// The same with a text in it, the cursor at its end.
-    #[must_use]
-    pub fn with_text(mut self, text: &str) -> Self {
-        self.set_text(text);
-        self
-    }
-
     /// The whole text, folded pastes in full.
     pub fn text(&self) -> String {
         let mut out = String::new();
