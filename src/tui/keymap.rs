@@ -74,7 +74,14 @@ impl Keymap {
         for &layer in Layer::ALL {
             let Some(table) = tables.get(layer.name()) else { continue };
             for (name, value) in table {
-                let action = Action::named(name).ok_or_else(|| format!("unknown action `{name}`"))?;
+                let action = Action::named(name).ok_or_else(|| {
+                    let names: Vec<_> = Action::ALL.iter().map(|a| a.name()).collect();
+                    format!(
+                        "`{}.{name}`: there is no such action; did you mean `{}`?",
+                        layer.name(),
+                        nearest(name, &names)
+                    )
+                })?;
                 let entry: Entry = value.clone().try_into().map_err(|e: toml::de::Error| e.to_string())?;
                 let keys = chords(&entry.keys)?;
                 bindings.push(Binding { layer, action, keys, short: entry.short, desc: entry.desc });

@@ -330,8 +330,6 @@ pub struct Cx<'a> {
     pub launch_dir: &'a Path,
     /// The followed sessions.
     pub sessions: &'a dyn Sight,
-    /// The screen below this one, for palette and help.
-    pub below: Option<Layer>,
     /// What was typed and not sent, by name.
     pub drafts: &'a HashMap<String, String>,
 }

@@ -1,6 +1,7 @@
 //! Everything the interface decides: which screen gets a key, what is drawn, what is asked for.
 //! No terminal, no clock, no task: `app` hands in what happened and carries out [`Work`].
 
+mod actions;
 mod book;
 mod draw;
 
@@ -10,25 +11,16 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use ratatui::crossterm::event::{Event as TerminalEvent, KeyEvent, KeyEventKind};
+use ratatui::crossterm::event::{Event as TerminalEvent, KeyEventKind};
 
 use self::book::Book;
 use super::Start;
-use super::action::{Action, Layer};
-use super::chord::Chord;
 use super::keymap::Keymap;
-use super::screen::{Cx, Effect, Effects, Handled, Input, Level, Screen, Sight};
-use super::screens::confirm::Confirm;
-use super::screens::help::Help;
+use super::screen::{Cx, Effect, Effects, Handled, Input, Level, Screen};
 use super::screens::launch::Launch;
-use super::screens::log::Log;
-use super::screens::palette::Palette;
 use super::screens::request::Request;
 use super::screens::session::Session;
-use super::screens::sessions::Sessions;
-use super::screens::themes::ThemeChooser;
 use super::theme::{Colors, Theme, Themes};
-use super::time;
 use crate::config::{Config, Notify};
 use crate::events::bus::Subscription;
 use crate::events::command::{Ack, Command};
@@ -36,9 +28,6 @@ use crate::events::event::Envelope;
 use crate::events::problem::Problem;
 use crate::events::query::{Query, Reply};
 use crate::ids::SessionId;
-
-/// Within this time a second Ctrl+C leaves.
-const INTERRUPT_TWICE: Duration = Duration::from_secs(2);
 
 /// Names an open screen, so that an answer finds it or is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +90,7 @@ struct Shared {
 }
 
 impl Shared {
-    fn cx(&self, below: Option<Layer>) -> Cx<'_> {
+    fn cx(&self) -> Cx<'_> {
         Cx {
             now: self.now,
             zone: &self.zone,
@@ -111,7 +100,6 @@ impl Shared {
             config: &self.config,
             launch_dir: &self.launch_dir,
             sessions: &self.book,
-            below,
             drafts: &self.drafts,
         }
     }
@@ -327,107 +315,6 @@ impl Ui {
         self.open.len() - 1
     }
 
-    fn layer_below(&self, place: usize) -> Option<Layer> {
-        self.open[..place].last().map(|o| o.screen.view().layer())
-    }
-
-    fn key(&mut self, key: KeyEvent) {
-        let chord = Chord::of(&key);
-        let view = self.open[self.top()].screen.view();
-        let (layer, mode) = (view.layer(), view.mode());
-        let is_form = !layer.behind().contains(&Layer::Move);
-        let keymap = &self.shared.keymap;
-        let action = if !view.takes_text() {
-            keymap.action(mode, layer, chord)
-        } else if chord.is_text() || (chord.is_editing() && !is_form) {
-            None
-        } else if chord.is_editing() {
-            keymap.of(layer).find(|b| b.keys.contains(&chord)).map(|b| b.action)
-        } else {
-            keymap.action(mode, layer, chord)
-        };
-        match action {
-            Some(action) => self.act(action),
-            None => {
-                self.deliver(self.top(), Input::Key(key));
-            }
-        }
-    }
-
-    /// Does an action: the top screen first, then what holds everywhere.
-    fn act(&mut self, action: Action) {
-        if self.deliver(self.top(), Input::Action(action)) == Handled::Yes {
-            return;
-        }
-        let layer = self.open[self.top()].screen.view().layer();
-        match action {
-            Action::Back if !self.toasts.is_empty() => self.toasts.clear(),
-            Action::Back if self.open.len() > 1 => self.close(self.open[self.top()].id),
-            Action::Help if layer != Layer::Help => self.push(Screen::Help(Box::new(Help::new(layer)))),
-            Action::Palette if layer != Layer::Palette => self.push(Screen::Palette(Box::new(Palette::new(layer)))),
-            Action::Themes if layer != Layer::Themes => {
-                let now = self.shared.theme.name.clone();
-                self.push(Screen::Themes(Box::new(ThemeChooser::new(now))));
-            }
-            Action::Log if layer != Layer::Log => self.push(Screen::Log(Box::default())),
-            Action::Launch => {
-                let dir = self.shared.launch_dir.clone();
-                self.push(Screen::Launch(Box::new(Launch::new(dir, String::new()))));
-            }
-            Action::Quit => self.quit(),
-            Action::Interrupt => self.interrupt(),
-            Action::Suspend => self.work.push(Work::Suspend),
-            Action::Redraw => self.work.push(Work::Redraw),
-            Action::Mouse => self.toggle_mouse(),
-            _ => {}
-        }
-    }
-
-    fn toggle_mouse(&mut self) {
-        self.mouse = !self.mouse;
-        self.work.push(Work::Mouse(self.mouse));
-        let layer = self.open[self.top()].screen.view().layer();
-        let key = self.shared.keymap.key(layer, Action::Mouse).unwrap_or_default();
-        let words = if self.mouse {
-            "the mouse scrolls and selects here".to_owned()
-        } else {
-            format!("the mouse is the terminal's now: drag to select text; {key} takes it back")
-        };
-        self.toast(Level::Info, words);
-    }
-
-    /// Stops what runs in the session at hand; a second time within two seconds leaves.
-    fn interrupt(&mut self) {
-        let now = self.shared.now;
-        let again = self.interrupted.is_some_and(|at| time::between(at, now) <= INTERRUPT_TWICE.as_millis() as u64);
-        if again {
-            self.work.push(Work::Leave);
-            return;
-        }
-        self.interrupted = Some(now);
-        let place = self.open.iter().rposition(|o| o.screen.view().session().is_some());
-        let running = place.and_then(|place| {
-            let session = self.open[place].screen.view().session()?.clone();
-            self.shared.book.state(&session)?.head.is_running().then_some((self.open[place].id, session))
-        });
-        match running {
-            Some((view, session)) => {
-                self.work.push(Work::Command { view, command: Command::Stop { session } });
-                self.toast(Level::Warning, "stopping the session; Ctrl+C again leaves");
-            }
-            None => self.toast(Level::Info, "nothing runs here; Ctrl+C again leaves"),
-        }
-    }
-
-    fn quit(&mut self) {
-        let running = self.shared.book.running();
-        if running == 0 {
-            self.work.push(Work::Leave);
-            return;
-        }
-        self.push(Screen::Confirm(Box::new(Confirm::leave(running))));
-    }
-
     fn push(&mut self, screen: Screen) {
         self.next_view += 1;
         let id = ViewId(self.next_view);
@@ -456,9 +343,8 @@ impl Ui {
     fn show_top(&mut self) {
         self.dirty = true;
         let place = self.top();
-        let below = self.layer_below(place);
         let mut out = Effects::default();
-        self.open[place].screen.view_mut().shown(&self.shared.cx(below), &mut out);
+        self.open[place].screen.view_mut().shown(&self.shared.cx(), &mut out);
         self.carry_out(self.open[place].id, out);
     }
 
@@ -477,9 +363,8 @@ impl Ui {
     }
 
     fn deliver(&mut self, place: usize, input: Input) -> Handled {
-        let below = self.layer_below(place);
         let mut out = Effects::default();
-        let handled = self.open[place].screen.view_mut().update(input, &self.shared.cx(below), &mut out);
+        let handled = self.open[place].screen.view_mut().update(input, &self.shared.cx(), &mut out);
         self.carry_out(self.open[place].id, out);
         self.dirty = true;
         handled
@@ -535,7 +420,7 @@ impl Ui {
     /// Opens the dialog of what waits for the person, when they look at that session.
     fn open_request(&mut self) {
         let Screen::Session(session) = &self.open[self.top()].screen else { return };
-        let Some(id) = session.request_to_open(&self.shared.cx(None)) else { return };
+        let Some(id) = session.request_to_open(&self.shared.cx()) else { return };
         let session = session.id().clone();
         if let Screen::Session(screen) = &mut self.open.last_mut().expect("never empty").screen {
             screen.request_opened(&id);

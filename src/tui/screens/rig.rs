@@ -454,7 +454,6 @@ fn check_small(mut screen: Screen, state: &One, port: &FakePort) {
         config: &config,
         launch_dir: std::path::Path::new("/home/ada/parser"),
         sessions: state,
-        below: None,
         drafts: &drafts,
     };
     let view = screen.view_mut();

@@ -216,11 +216,6 @@ impl Activity {
         self.rows.len()
     }
 
-    /// Whether nothing happened yet.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
     /// A row.
     pub fn get(&self, id: RowId) -> Option<&Row> {
         self.rows.get(id.0 as usize)

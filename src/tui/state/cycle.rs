@@ -150,11 +150,6 @@ impl Cycles {
         &self.main
     }
 
-    /// Those that rewinds put aside.
-    pub fn aside(&self) -> &[Cycle] {
-        &self.aside
-    }
-
     /// The newest one.
     pub fn last(&self) -> Option<&Cycle> {
         self.main.last()

@@ -89,7 +89,6 @@ impl SessionState {
         let cycle = self.cycles.get(number)?;
         let end = cycle.last_row.map_or(self.activity.len(), |row| row.0 as usize + 1);
         Some(CycleView {
-            cycle,
             plan: cycle.plan.as_ref().or_else(|| self.plans.of(cycle.worker_trace.as_ref()?)),
             rows: cycle.first_row..RowId(u32::try_from(end).unwrap_or(u32::MAX)),
             verdicts: self.cycles.up_to(number),
@@ -100,8 +99,6 @@ impl SessionState {
 /// The four panes as they stood at the end of a cycle.
 #[derive(Clone, Debug)]
 pub struct CycleView<'a> {
-    /// The cycle: gates, verdict, deliverable.
-    pub cycle: &'a Cycle,
     /// Its plan.
     pub plan: Option<&'a Plan>,
     /// Its rows of the activity.

@@ -19,11 +19,6 @@ impl Plans {
         self.of(self.worker.as_ref()?)
     }
 
-    /// The trace of the Worker's newest run.
-    pub fn current_trace(&self) -> Option<&TraceId> {
-        self.worker.as_ref()
-    }
-
     /// The plan of one trace.
     pub fn of(&self, trace: &TraceId) -> Option<&Plan> {
         self.by_trace.iter().rev().find(|(id, _)| id == trace).map(|(_, plan)| plan)

@@ -144,7 +144,7 @@ fn a_cycle_of_the_archive_is_as_it_stood_then() {
     assert_eq!(view.verdicts.len(), 1);
     let rows = &state.activity.rows()[view.rows.start.0 as usize..view.rows.end.0 as usize];
     assert!(rows.iter().all(|row| row.cycle == Some(1)));
-    assert!(matches!(view.cycle.handed_in(), HandedIn::Output(_)));
+    assert!(matches!(view.verdicts[0].handed_in(), HandedIn::Output(_)));
     assert!(state.view_at_cycle(7).is_none());
 }
 

@@ -33,11 +33,11 @@ impl Ui {
         let [body, footer] = split_footer(area);
         let first = self.open.iter().rposition(|o| !o.screen.view().is_overlay()).unwrap_or(0);
         for place in first..self.open.len() {
-            let cx = self.shared.cx(self.layer_below(place));
+            let cx = self.shared.cx();
             self.open[place].screen.view_mut().draw(frame, body, &cx);
         }
         let top = self.open[self.top()].screen.view();
-        let cx = self.shared.cx(self.layer_below(self.top()));
+        let cx = self.shared.cx();
         draw_footer(frame, footer, top, &cx);
         draw_toasts(frame, body, &self.toasts, &self.shared.theme);
         self.tick_at =

@@ -105,6 +105,16 @@ fn a_failed_session_says_why_and_what_to_do() {
 }
 
 #[test]
+fn a_passed_session_offers_to_bring_the_deliverable_home() {
+    let mut script = running();
+    script.result(Role::Worker, "b2", "bash_command", true, "14 passed", 900);
+    let output = json!({"summary": "Quotes inside quotes work", "files": ["src/parser.rs"]});
+    script.hand_in(output, &[change("src/parser.rs", ChangeKind::Modified, 9, 2)]).checker();
+    script.verdict(Verdict::Passed, "Everything asked for is there.", "", Vec::new()).complete();
+    check("passed", &script);
+}
+
+#[test]
 fn a_very_long_session_stays_readable() {
     check("very_long", &very_long());
 }
