@@ -144,7 +144,8 @@ pub async fn doctor(arguments: &Arguments, json: bool) -> Result<u8, Problem> {
     let paths = Paths::resolve(&environment)?;
     let file = arguments.common.config.as_deref().map(|f| environment.absolute(f, &environment.current_dir));
     let flags = arguments.layer();
-    let loaded = layers::load(&Request { environment: &environment, paths: &paths, file: file.as_deref(), flags: &flags });
+    let loaded =
+        layers::load(&Request { environment: &environment, paths: &paths, file: file.as_deref(), flags: &flags });
     let config = loaded.as_ref().map(|l| l.config.clone()).unwrap_or_default();
     let registry = Registry::new(&config, environment.variables.clone(), &environment.current_dir);
     let model = registry.choose(config.model.as_deref()).await;
@@ -159,10 +160,7 @@ pub async fn doctor(arguments: &Arguments, json: bool) -> Result<u8, Problem> {
         providers: providers(&registry),
         model,
         git: git_version(&environment).await,
-        terminal: TerminalFacts {
-            is_terminal: std::io::stdout().is_terminal(),
-            size: crate::tui::terminal_size(),
-        },
+        terminal: TerminalFacts { is_terminal: std::io::stdout().is_terminal(), size: crate::tui::terminal_size() },
     };
     let report = doctor::report(&facts);
     if json {
@@ -189,6 +187,7 @@ fn providers(registry: &Registry) -> Vec<ProviderLine> {
 async fn git_version(environment: &Environment) -> Option<String> {
     let variables: Vec<_> = environment.variables.iter().map(|(k, v)| (k.clone(), v.clone())).collect();
     let arguments = [OsStr::new("--version")];
-    let output = exec::simple("git", &arguments, &environment.current_dir, &variables, Duration::from_secs(5)).await.ok()?;
+    let output =
+        exec::simple("git", &arguments, &environment.current_dir, &variables, Duration::from_secs(5)).await.ok()?;
     output.ok().then(|| output.text())
 }

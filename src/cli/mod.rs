@@ -50,7 +50,9 @@ pub fn main() -> ExitCode {
 fn run(arguments: Arguments) -> Result<u8, Problem> {
     match &arguments.command {
         // These need nothing but themselves; a broken configuration must not keep them from working.
-        Some(Command::Completions(args)) => return written(completions::completions(args.shell, &mut std::io::stdout())),
+        Some(Command::Completions(args)) => {
+            return written(completions::completions(args.shell, &mut std::io::stdout()));
+        }
         Some(Command::Man) => return written(completions::man(&mut std::io::stdout())),
         Some(Command::Trust(args)) => {
             let environment = Environment::of_process()?;

@@ -102,7 +102,12 @@ pub fn build(arguments: &Arguments) -> Result<World, Problem> {
 /// The environment of tools: the person's, without any provider's key.
 fn for_tools(environment: &Environment, registry: &Registry) -> BTreeMap<String, String> {
     let keys = registry.key_variables();
-    environment.variables.iter().filter(|(name, _)| !keys.contains(*name)).map(|(k, v)| (k.clone(), v.clone())).collect()
+    environment
+        .variables
+        .iter()
+        .filter(|(name, _)| !keys.contains(*name))
+        .map(|(k, v)| (k.clone(), v.clone()))
+        .collect()
 }
 
 fn places(loaded: &Loaded, environment: &Environment, paths: &Paths) -> Result<Places, Problem> {
@@ -218,7 +223,11 @@ fn with_theme(old: &str, line: &str) -> String {
         return format!("{old}{end}{gap}[ui]\n{line}\n");
     };
     let is_theme = |l: &String| l.trim_start().strip_prefix("theme").is_some_and(|r| r.trim_start().starts_with('='));
-    let end = lines.iter().skip(table + 1).position(|l| l.trim_start().starts_with('[')).map_or(lines.len(), |i| table + 1 + i);
+    let end = lines
+        .iter()
+        .skip(table + 1)
+        .position(|l| l.trim_start().starts_with('['))
+        .map_or(lines.len(), |i| table + 1 + i);
     match lines[table + 1..end].iter().position(is_theme) {
         Some(i) => line.clone_into(&mut lines[table + 1 + i]),
         None => lines.insert(table + 1, line.to_owned()),

@@ -163,8 +163,7 @@ impl Supervisor {
             Some(session) if session.desk.answer(request_id, answer.clone()) => Ok(Ack::Done),
             Some(_) => Err(Problem::usage("nothing waits for this answer any more")),
             None => {
-                let command =
-                    Command::Permit { session: id.clone(), request_id: request_id.to_owned(), answer };
+                let command = Command::Permit { session: id.clone(), request_id: request_id.to_owned(), answer };
                 self.elsewhere(id, command, "resume it to be asked again").await
             }
         }

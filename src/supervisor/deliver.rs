@@ -30,13 +30,20 @@ struct Delivery {
 }
 
 impl Supervisor {
-    fn delivery(&self, id: &SessionId, cycle: Option<u32>, to: Option<PathBuf>) -> Result<(SessionRecord, Delivery), Problem> {
+    fn delivery(
+        &self,
+        id: &SessionId,
+        cycle: Option<u32>,
+        to: Option<PathBuf>,
+    ) -> Result<(SessionRecord, Delivery), Problem> {
         let (_, record) = self.record(id)?;
         let store = self.snapshots(id)?;
         let chosen = choose(&record, cycle)?;
         let snapshot = chosen.detail.snapshot.clone().or_else(|| record.last_snapshot.clone());
         let (Some(snapshot), Some(first)) = (snapshot, record.first_snapshot.clone()) else {
-            return Err(Problem::usage("nothing was recorded of this session's files yet").hint("let its Worker work first"));
+            return Err(
+                Problem::usage("nothing was recorded of this session's files yet").hint("let its Worker work first")
+            );
         };
         let changes = store.diff(&first, &snapshot).map_err(internal)?;
         let changes = changes.into_iter().filter(|c| c.path != archive::OUTPUT).collect();
@@ -96,9 +103,12 @@ impl Supervisor {
                 Some(verdict) => format!("cycle {} was not passed (its verdict is {})", delivery.cycle, verdict.word()),
                 None => format!("cycle {} is not verified", delivery.cycle),
             };
-            return Err(Problem::usage(what).hint("look at the difference with --dry-run, then use --force if you want it all the same"));
+            return Err(Problem::usage(what)
+                .hint("look at the difference with --dry-run, then use --force if you want it all the same"));
         }
-        if let Some(why) = refusal(&record, &delivery, merges).filter(|_| delivery.changes.is_empty() || !merges && record.place.kind == PlaceKind::InPlace) {
+        if let Some(why) = refusal(&record, &delivery, merges)
+            .filter(|_| delivery.changes.is_empty() || !merges && record.place.kind == PlaceKind::InPlace)
+        {
             return Err(Problem::usage(why));
         }
         if merges { self.merge(&record, &delivery).await } else { self.copy_home(id, delivery).await }
@@ -126,7 +136,8 @@ impl Supervisor {
     /// Commits what the Worker left on its branch and merges that into the branch it came from.
     async fn merge(&self, record: &SessionRecord, delivery: &Delivery) -> Result<Ack, Problem> {
         let place = &record.place;
-        let (Some(repository), Some(branch), Some(base)) = (&place.repository, &place.branch, &place.base_branch) else {
+        let (Some(repository), Some(branch), Some(base)) = (&place.repository, &place.branch, &place.base_branch)
+        else {
             return Err(Problem::usage("the worktree did not start from a branch, so there is none to merge into")
                 .hint("use --to DIR to copy the files instead"));
         };
@@ -149,7 +160,8 @@ impl Supervisor {
         let merge = ["merge", "--no-ff", "--no-edit", "-q", branch.as_str()];
         let merged = git.run(repository, &self.with_identity(&merge).await).await?;
         if !merged.ok() {
-            let said = format!("{}{}", String::from_utf8_lossy(&merged.stdout), String::from_utf8_lossy(&merged.stderr));
+            let said =
+                format!("{}{}", String::from_utf8_lossy(&merged.stdout), String::from_utf8_lossy(&merged.stderr));
             git.run(repository, &["merge", "--abort"]).await?;
             return Err(Problem::usage(format!("`{branch}` does not merge into `{base}`: {}", said.trim()))
                 .hint("nothing was changed; commit or stash what is in the way, or merge the branch by hand"));
@@ -160,8 +172,11 @@ impl Supervisor {
     /// Git refuses to commit without a name; a person who never set one still gets their result.
     async fn with_identity<'a>(&self, arguments: &[&'a str]) -> Vec<&'a str> {
         let known = self.git.run(Path::new("/"), &["config", "user.email"]).await.is_ok_and(|o| o.ok());
-        let mut all =
-            if known { Vec::new() } else { vec!["-c", "user.name=super-agent", "-c", "user.email=super-agent@localhost"] };
+        let mut all = if known {
+            Vec::new()
+        } else {
+            vec!["-c", "user.name=super-agent", "-c", "user.email=super-agent@localhost"]
+        };
         all.extend(arguments);
         all
     }
@@ -175,7 +190,10 @@ impl Supervisor {
         if let Ok(record) = home.load() {
             place::remove_worktree(&self.git, &record.place).await?;
         }
-        for dir in [self.surroundings.cache.join("check").join(id.as_str()), self.surroundings.cache.join("tmp").join(id.as_str())] {
+        for dir in [
+            self.surroundings.cache.join("check").join(id.as_str()),
+            self.surroundings.cache.join("tmp").join(id.as_str()),
+        ] {
             let _ = CheckCopy::remove(&dir);
         }
         std::fs::remove_dir_all(home.path()).map_err(|e| {
@@ -202,15 +220,21 @@ fn choose(record: &SessionRecord, cycle: Option<u32>) -> Result<&CycleRecord, Pr
         Some(number) => record.cycles.iter().filter(handed_in).find(|c| c.detail.number == number).ok_or_else(|| {
             Problem::usage(format!("cycle {number} handed nothing in")).hint("`super-agent show` lists the cycles")
         }),
-        None => record.cycles.iter().rev().find(handed_in).ok_or_else(|| {
-            Problem::usage("no cycle handed anything in yet").hint("let its Worker finish first")
-        }),
+        None => record
+            .cycles
+            .iter()
+            .rev()
+            .find(handed_in)
+            .ok_or_else(|| Problem::usage("no cycle handed anything in yet").hint("let its Worker finish first")),
     }
 }
 
 fn refusal(record: &SessionRecord, delivery: &Delivery, merges: bool) -> Option<String> {
     if record.place.kind == PlaceKind::InPlace && delivery.target == record.place.dir {
-        return Some(format!("the session worked in {} itself; its files are there already", record.place.dir.display()));
+        return Some(format!(
+            "the session worked in {} itself; its files are there already",
+            record.place.dir.display()
+        ));
     }
     if delivery.changes.is_empty() {
         return Some("the session changed no files".to_owned());

@@ -90,9 +90,9 @@ impl Supervisor {
         workspace: Place,
     ) -> SessionStart {
         let config = &self.surroundings.config;
-        let permission = spec.permission_mode.unwrap_or_else(|| {
-            permission_of(profiles.worker.permission_mode.unwrap_or(config.permission_mode))
-        });
+        let permission = spec
+            .permission_mode
+            .unwrap_or_else(|| permission_of(profiles.worker.permission_mode.unwrap_or(config.permission_mode)));
         let profile_name = |n: &Option<String>| n.clone().unwrap_or_else(|| DEFAULT.to_owned());
         SessionStart {
             format: FORMAT,
@@ -142,10 +142,16 @@ impl Supervisor {
         let models = &self.surroundings.models;
         let named = |asked: &Option<String>, profile: &Profile, why: &str| {
             let asked = asked.clone().map(|m| (m, "named at the launch".to_owned()));
-            asked.or_else(|| profile.model_reference().map(|m| (m, "named in the profile".to_owned())))
-                .or_else(|| (why == "worker").then(|| config.model.clone()).flatten().map(|m| (m, "configured".to_owned())))
+            asked
+                .or_else(|| profile.model_reference().map(|m| (m, "named in the profile".to_owned())))
                 .or_else(|| {
-                    (why == "checker").then(|| config.checker_model.clone()).flatten().map(|m| (m, "configured".to_owned()))
+                    (why == "worker").then(|| config.model.clone()).flatten().map(|m| (m, "configured".to_owned()))
+                })
+                .or_else(|| {
+                    (why == "checker")
+                        .then(|| config.checker_model.clone())
+                        .flatten()
+                        .map(|m| (m, "configured".to_owned()))
                 })
         };
         let (worker, reason) = match named(&spec.models.worker, &profiles.worker, "worker") {
@@ -183,10 +189,8 @@ impl Supervisor {
                 Problem::usage(format!("session `{id}` is in use by {who}"))
                     .hint(format!("stop it there, or with `super-agent stop {id}`"))
             }
-            LockError::Io(error) => {
-                Problem::internal(format!("the lock of session `{id}` can't be used: {error}"))
-                    .hint("check that its folder may be written")
-            }
+            LockError::Io(error) => Problem::internal(format!("the lock of session `{id}` can't be used: {error}"))
+                .hint("check that its folder may be written"),
         })
     }
 

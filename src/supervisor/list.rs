@@ -15,7 +15,8 @@ impl Supervisor {
     pub(super) fn sessions(&self) -> Vec<SessionSummary> {
         let mut roots: Vec<&Path> = self.places.roots.iter().map(AsRef::as_ref).collect();
         roots.dedup();
-        let mut all: Vec<SessionSummary> = roots.iter().flat_map(|root| homes(root)).filter_map(|h| self.summary(&h)).collect();
+        let mut all: Vec<SessionSummary> =
+            roots.iter().flat_map(|root| homes(root)).filter_map(|h| self.summary(&h)).collect();
         all.sort_by_key(|s| (s.status != SessionStatus::Running, std::cmp::Reverse(s.active_at)));
         all.dedup_by(|a, b| a.id == b.id);
         all
@@ -63,7 +64,8 @@ impl Supervisor {
         if wanted == "last" {
             let newest = all.iter().max_by_key(|s| s.active_at);
             return newest.map(|s| s.id.clone()).ok_or_else(|| {
-                Problem::usage("there is no session yet").hint("start one with `super-agent run \"…\"`, or try `super-agent demo`")
+                Problem::usage("there is no session yet")
+                    .hint("start one with `super-agent run \"…\"`, or try `super-agent demo`")
             });
         }
         let named: Vec<_> = all.iter().filter(|s| s.name == wanted).collect();

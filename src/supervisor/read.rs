@@ -66,7 +66,12 @@ impl Supervisor {
         })
     }
 
-    fn journal(&self, id: &SessionId, after: u64, limit: usize) -> Result<Vec<crate::events::event::Envelope>, Problem> {
+    fn journal(
+        &self,
+        id: &SessionId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<crate::events::event::Envelope>, Problem> {
         let home = self.home(id)?;
         let events = log::read_filtered(&home.journal(), 0, |e| e.event_id.unwrap_or(0) > after)?.events;
         Ok(events.into_iter().take(limit).collect())
@@ -153,7 +158,11 @@ impl Supervisor {
     fn log(&self) -> Result<TextReply, Problem> {
         let newest = std::fs::read_dir(&self.places.log).ok().and_then(|files| files.flatten().map(|e| e.path()).max());
         let Some(path) = newest else {
-            return Ok(TextReply { title: "log".to_owned(), note: Some("nothing was logged yet".to_owned()), ..TextReply::default() });
+            return Ok(TextReply {
+                title: "log".to_owned(),
+                note: Some("nothing was logged yet".to_owned()),
+                ..TextReply::default()
+            });
         };
         let mut file = File::open(&path)?;
         let size = file.metadata()?.len();
