@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods)]
 
 mod architecture;
+mod cli;
 mod docs;
 mod licences;
 mod llm;
