@@ -20,6 +20,9 @@ use crate::session::orchestrator::Begin;
 use crate::session::place::{self, Prepared};
 use crate::stdx::{bounded, random};
 
+/// The Checker's profile when none is named.
+const CHECKER: &str = "checker";
+
 /// Who works on a new session.
 struct Chosen {
     profiles: PerRole<Profile>,
@@ -40,7 +43,7 @@ impl Supervisor {
         }
         let profiles = PerRole {
             worker: self.profile(spec.profiles.worker.as_deref())?,
-            checker: self.profile(spec.profiles.checker.as_deref())?,
+            checker: self.checker_profile(spec.profiles.checker.as_deref())?,
         };
         let chosen = self.choose_models(&spec, profiles).await?;
         let (id, home) = self.new_home()?;
@@ -107,7 +110,7 @@ impl Supervisor {
         let permission = spec
             .permission_mode
             .unwrap_or_else(|| permission_of(worker.permission_mode.unwrap_or(config.permission_mode)));
-        let profile_name = |n: &Option<String>| n.clone().unwrap_or_else(|| DEFAULT.to_owned());
+        let profile_name = |n: &Option<String>, otherwise: &str| n.clone().unwrap_or_else(|| otherwise.to_owned());
         SessionStart {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -118,8 +121,8 @@ impl Supervisor {
             workspace,
             launched_from: spec.dir.clone(),
             profiles: PerRole {
-                worker: profile_name(&spec.profiles.worker),
-                checker: profile_name(&spec.profiles.checker),
+                worker: profile_name(&spec.profiles.worker, DEFAULT),
+                checker: profile_name(&spec.profiles.checker, CHECKER),
             },
             models: chosen.models.clone(),
             model_reason: chosen.reason.clone(),
@@ -127,7 +130,7 @@ impl Supervisor {
             max_cycles: spec.max_cycles.unwrap_or(config.max_cycles.0),
             max_turns: PerRole {
                 worker: spec.max_turns.or(worker.max_turns).unwrap_or(config.worker.max_turns),
-                checker: config.checker.max_turns,
+                checker: chosen.profiles.checker.max_turns.unwrap_or(config.checker.max_turns),
             },
             budget: budget_over(spec.budget, &config.budget),
             role_budgets: PerRole { worker: limits(&config.budget.worker), checker: limits(&config.budget.checker) },
@@ -147,6 +150,15 @@ impl Supervisor {
         })
     }
 
+    /// The Checker's profile: the one named, else the one called `checker`, else nothing but the
+    /// configuration. The Worker's profile is not the Checker's (A20).
+    pub(super) fn checker_profile(&self, name: Option<&str>) -> Result<Profile, Problem> {
+        match name {
+            Some(name) if name != CHECKER => self.profile(Some(name)),
+            _ => Ok(self.profiles.get(CHECKER).cloned().unwrap_or_default()),
+        }
+    }
+
     async fn choose_models(&self, spec: &LaunchSpec, profiles: PerRole<Profile>) -> Result<Chosen, Problem> {
         let config = &self.surroundings.config;
         let models = &self.surroundings.models;
@@ -163,10 +175,9 @@ impl Supervisor {
         };
         let endpoint = |role, model: &str| endpoint(&profiles, role, model);
         let first = models.resolve(&worker, endpoint(Role::Worker, &worker).as_deref()).await?;
-        // The Checker's is the Worker's unless somebody says otherwise (A20); the profile `default`,
-        // which nobody named for it, does not.
-        let of_profile = spec.profiles.checker.as_ref().and_then(|_| profiles.checker.model_reference());
-        let checker = spec.models.checker.clone().or(of_profile).or_else(|| config.checker_model.clone());
+        // The Checker's is the Worker's unless somebody says otherwise (A20).
+        let of_profile = || profiles.checker.model_reference();
+        let checker = spec.models.checker.clone().or_else(of_profile).or_else(|| config.checker_model.clone());
         let checker = checker.unwrap_or(worker);
         let second = models.resolve(&checker, endpoint(Role::Checker, &checker).as_deref()).await?;
         let scripted = first.provider.is_scripted() || second.provider.is_scripted();

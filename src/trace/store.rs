@@ -262,10 +262,7 @@ fn unbroken(messages: &Messages, head: Seq, folder: &Path) -> io::Result<()> {
     let first = tree::path_to(messages, head).first().and_then(|first| messages.get(first));
     let Some((first, missing)) = first.and_then(|first| Some((first, first.parent_sequence?))) else { return Ok(()) };
     let folder = folder.join("messages");
-    let why = format!(
-        "message {missing} is missing in {}, and message {} follows on it",
-        folder.display(),
-        first.sequence
-    );
+    let why =
+        format!("message {missing} is missing in {}, and message {} follows on it", folder.display(), first.sequence);
     Err(io::Error::new(io::ErrorKind::InvalidData, why))
 }

@@ -16,7 +16,7 @@ fn progress_goes_to_standard_error_and_the_deliverable_to_standard_output() {
     let ran = shell.session("quick", &[], 0);
     let file = shell.home().join("files/result.txt").display().to_string();
     assert_eq!(ran.stdout, format!("wrote it\n\n{file}\n"));
-    ran.says(&["cycle 1 of 5", "✓ write_file write result.txt (new, 1 lines)", "verdict: ✓ passed", "✓ passed · "]);
+    ran.says(&["cycle 1 of 5", "✓ write_file write result.txt (new, 1 line)", "verdict: ✓ passed", "✓ passed · "]);
     assert!(!ran.stderr.contains('\u{1b}'), "no colours without a terminal");
 
     let ran = shell.session("quick", &["--quiet"], 0);
@@ -103,7 +103,7 @@ fn doctor_says_where_each_value_comes_from_and_never_a_key() {
     let text = shell.run(&["doctor"], 0);
     text.shows(&[
         &format!("http.attempts  2  ({}:4)", file.display()),
-        "max_cycles     7  (SUPER_AGENT_MAX_CYCLES)",
+        "max_cycles     7  ($SUPER_AGENT_MAX_CYCLES)",
         "openai/gpt-x",
         "key in OPENAI_API_KEY",
     ]);

@@ -52,7 +52,7 @@ fn a_repository_is_untouched_until_its_result_is_applied() {
     shell.run(&["apply", "last"], 0).shows(&["<title>Hello World</title>", "merged `super-agent/my-page` into `main`"]);
     assert!(fs::read_to_string(folder.join("index.html")).unwrap().contains("<title>Hello World</title>"));
     assert_eq!(shell.git(&["status", "--porcelain"]), "");
-    let log = shell.git(&["log", "--format=%s|%an"]);
+    let log = shell.git(&["log", "--topo-order", "--format=%s|%an"]);
     assert_eq!(log, "Merge branch 'super-agent/my-page'|Per Son\nMy page!|Per Son\nREADME.md|Per Son\n");
     shell.run(&["apply", "last"], 0).shows(&["is merged into `main`", "already"]);
 
@@ -151,6 +151,7 @@ fn in_place_an_output_from_before_comes_back_and_the_folder_is_nobody_elses() {
     shell.run(&["stop", "first"], 0).shows(&["stopping"]);
     assert_eq!(finish(first).code, Some(143), "as by SIGTERM");
     assert_eq!(fs::read_to_string(folder.join("__output.json")).unwrap(), "mine");
+    fs::remove_file(folder.join("result.txt")).unwrap();
     shell.session("quick", &["--in-place"], 0);
 }
 

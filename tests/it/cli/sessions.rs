@@ -56,10 +56,9 @@ fn a_session_that_runs_is_stopped_from_another_process_and_goes_on() {
     for command in [&["resume", "long"][..], &["rm", "long"]] {
         shell.run(command, 2).says(&["is in use by", &pid, "super-agent stop"]);
     }
-    for command in [&["apply", "long"][..], &["export", "long"]] {
-        shell.run(command, 2).says(&["is running", "super-agent stop"]);
-    }
-    let shown = shell.run(&["show", "long", "--json"], 0).json();
+    shell.run(&["export", "long"], 2).says(&["is running", "super-agent stop"]);
+    shell.run(&["apply", "long"], 2).says(&["no cycle handed anything in yet"]);
+    let shown = shell.run(&["show", "long", "--json"], 0).json()["summary"].clone();
     assert_eq!((&shown["status"], &shown["elsewhere"]), (&"running".into(), &true.into()), "{shown}");
     shell.run(&["stop", "long"], 0);
     let ran = finish(run);
@@ -92,13 +91,10 @@ fn a_completed_session_opens_one_more_cycle_with_what_the_person_says() {
 #[test]
 fn the_files_of_a_resumed_session_are_named_with_their_folder() {
     let shell = Shell::new();
-    shell.session("quick", &[], 0);
-    let file = shell.home().join("files/result.txt").display().to_string();
-    let model = shell.model("quick");
+    shell.session("scripted/rehearsal", &[], 0);
+    let file = shell.home().join("files/index.html").display().to_string();
     shell.run(&["show", "last"], 0).shows(&[&file]);
-    // Nothing changes in the second cycle, so that the gates send it back; the file is there.
-    fs::write(&file, "spoilt").unwrap();
-    shell.run(&["resume", "last", "--model", &model, "again"], 0).shows(&[&file]);
+    shell.run(&["resume", "last", "again"], 0).shows(&[&file]);
 }
 
 #[test]
@@ -148,7 +144,6 @@ fn a_spoilt_journal_is_named_and_the_other_sessions_are_still_there() {
     fs::write(journal(&home), good).unwrap();
     shell.run(&["show", "spoilt"], 0).shows(&["✓ passed"]);
     spoil_first_line(&home, "garbage");
-    fs::remove_file(home.join("state/session.json")).unwrap();
     shell.run(&["rm", &which], 0);
     assert!(!home.exists());
 }
@@ -190,9 +185,9 @@ fn a_spoilt_message_stops_what_needs_it_and_is_named() {
     let quick = shell.model("quick");
     let resume = ["resume", "last", "--model", &quick, "--checker-model", &quick];
     fs::write(&message, "{").unwrap();
-    shell.run(&resume, 7).says(&[&name, "message"]);
+    shell.run(&resume, 7).says(&[&name, "can't be continued", "put the file back"]);
     fs::remove_file(&message).unwrap();
-    shell.run(&resume, 7).says(&["message 2"]);
+    shell.run(&resume, 7).says(&["message 2 is missing", "put the file back"]);
     fs::write(&message, good).unwrap();
     shell.run(&resume, 0);
 }

@@ -48,11 +48,13 @@ fn even_an_accepted_project_sends_no_key_elsewhere() {
     ] {
         fs::write(&config, text).unwrap();
         shell.run(&["trust"], 0);
-        shell.run(&["sessions"], 2).says(&[key, "config.toml:1"]);
+        let ignored = format!("`{key}` is ignored: a project can't set it");
+        shell.run(&["sessions"], 0).says(&[&ignored, ".super-agent/config.toml:1"]);
     }
     fs::write(&config, "").unwrap();
-    let profile = "default:\n  provider: openai\n  model: m\n  endpoint: http://127.0.0.1:1\n";
+    let profile = "default:\n  provider: openai\n  model: m\n  endpoint: http://127.0.0.1:1\n  permission_mode: plan\n";
     fs::write(folder.join("workers.yaml"), profile).unwrap();
     shell.run(&["trust"], 0);
-    shell.run(&["sessions"], 2).says(&["endpoint", "workers.yaml"]);
+    let ignored = ["`default.endpoint` is ignored", "`default.permission_mode` is ignored", "workers.yaml"];
+    shell.run(&["sessions"], 0).says(&ignored);
 }
