@@ -20,7 +20,7 @@ worker:
   - turns:
       - text: I plan.
         tool_calls:
-          - {tool: goal, arguments: {add: [Write the file, Hand it in], focus: "1"}}
+          - {tool: goal, arguments: {add: [Write the file, Hand it in]}}
           - {tool: write_file, arguments: {path: a.txt, content: "one\n"}}
       - text: I run a long command.
         tool_calls:
@@ -201,7 +201,7 @@ worker:
   - turns:
       - text: I plan and write the first file.
         tool_calls:
-          - {tool: goal, arguments: {add: [First file, Second file], focus: "1"}}
+          - {tool: goal, arguments: {add: [First file, Second file]}}
           - {tool: write_file, arguments: {path: a.txt, content: "one\n"}}
       - text: I write another with a command.
         tool_calls:

@@ -10,17 +10,18 @@ use serde_json::{Value, json};
 
 use crate::support::desk::{Desk, Ended, SessionFolder, assert_order, only};
 
-/// Two cycles. Messages of the first Worker: 1 instruction, 2 task, 3–5 plan and `a.txt`, 6–8 the
-/// command, 9–11 hand-over, 12 end. Of the second: 3–5 plan and command, 6–7 hand-over, 8 end.
+/// Two cycles. Messages of the first Worker: 1 instruction, 2 task, 3–5 plan and `a.txt`, 6–9 the
+/// command, 10–12 hand-over, 13 end. Of the second: 3–5 plan and command, 6–7 hand-over, 8 end.
 const SCENARIO: &str = r#"
 worker:
   - turns:
       - text: I plan and write.
         tool_calls:
-          - {tool: goal, arguments: {add: [Base, More], focus: "1"}}
+          - {tool: goal, arguments: {add: [Base, More]}}
           - {tool: write_file, arguments: {path: a.txt, content: "one\n"}}
       - text: I go on with a command.
         tool_calls:
+          - {tool: goal, arguments: {focus: "1"}}
           - {tool: goal, arguments: {done: Wrote the base, focus: "2", add: Later}}
           - tool: bash_command
             arguments: {command: "echo two > a.txt; echo made > b.txt; mkdir d; echo deep > d/c.txt; chmod +x b.txt"}
@@ -33,7 +34,7 @@ worker:
   - turns:
       - text: I mend.
         tool_calls:
-          - {tool: goal, arguments: {add: Mend, focus: "1"}}
+          - {tool: goal, arguments: {add: Mend}}
           - {tool: bash_command, arguments: {command: "rm -r d; echo mended > a.txt; echo new > e.txt"}}
       - text: I hand in again.
         tool_calls:
@@ -152,7 +153,11 @@ fn the_preview_says_what_the_rewind_then_does_and_undoing_brings_everything_back
     assert!(preview.starts_with("back to message 5 of cycle 1\n"), "{preview}");
     let leaving = below(&preview, "messages that leave:");
     let numbers: Vec<&str> = leaving.iter().map(|l| l.split(' ').next().unwrap()).collect();
-    assert_eq!(numbers, ["6", "7", "8", "9", "10", "11", "12", "1", "2", "3", "4", "5", "6", "7", "8"], "{preview}");
+    assert_eq!(
+        numbers,
+        ["6", "7", "8", "9", "10", "11", "12", "13", "1", "2", "3", "4", "5", "6", "7", "8"],
+        "{preview}"
+    );
     assert_eq!(below(&preview, "goals dropped:"), ["Later"]);
     assert_eq!(below(&preview, "goals open again:"), ["Base", "More"]);
     assert_eq!(below(&preview, "undone:"), ["cycle 1", "cycle 2"]);
@@ -196,15 +201,15 @@ fn a_rewind_with_a_message_runs_on_and_passes_and_either_branch_can_be_had_again
     assert_order(&events);
     assert_order(&rig.session.journal());
     let record = only(&events, "rewind");
-    assert_eq!((&record["cut"], &record["old_head"], &record["cycle"]), (&json!(5), &json!(12), &json!(1)));
+    assert_eq!((&record["cut"], &record["old_head"], &record["to_cycle"]), (&json!(5), &json!(13), &json!(1)));
     assert_eq!(only(&events, "rewind_applied")["rewind_event_id"], record["event_id"]);
     assert_eq!(only(&events, "session_resumed")["message"], "do it otherwise");
 
     let messages = rig.session.messages(first);
     let path = rig.session.main_path(first);
-    assert_eq!(path[..6], [1, 2, 3, 4, 5, 13], "new messages hang on the cut; old ones stay in the tree");
-    assert!((6..=12).all(|old| messages.contains_key(&old) && !path.contains(&old)));
-    assert!(messages[&13]["content"].to_string().contains("do it otherwise"));
+    assert_eq!(path[..6], [1, 2, 3, 4, 5, 14], "new messages hang on the cut; old ones stay in the tree");
+    assert!((6..=13).all(|old| messages.contains_key(&old) && !path.contains(&old)));
+    assert!(messages[&14]["content"].to_string().contains("do it otherwise"));
     let goals = rig.session.json(&format!(".trace/{first}/goal.json"));
     let ids: Vec<&Value> = goals["goals"].as_array().unwrap().iter().map(|g| &g["id"]).collect();
     assert_eq!(ids, ["1", "2", "4"], "the id of a dropped goal is not handed out again");
@@ -349,7 +354,7 @@ fn a_wrong_place_to_rewind_to_is_an_error_that_names_the_right_ones() {
         }
     };
     check(&["--to", "77"], &["there is no message 77", "from 2 to 8"]);
-    check(&["--to", "13", "--trace", first], &["there is no message 13", "from 2 to 12"]);
+    check(&["--to", "14", "--trace", first], &["there is no message 14", "from 2 to 13"]);
     check(&["--to", "1"], &["standing instruction"]);
     check(&["--to", "3", "--trace", "w9-none"], &["w9-none", first, second]);
     assert_eq!(rig.session.tree(""), before, "nothing has changed");

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
+use super_agent::events::event::{Envelope, Event};
 use tempfile::TempDir;
 
 /// How long anything may take before a test gives up; generous, since machines are busy.
@@ -275,7 +276,13 @@ impl SessionFolder {
     /// The events of a journal below it.
     #[track_caller]
     pub fn events(&self, path: &str) -> Vec<Value> {
-        self.text(path).lines().map(|line| serde_json::from_str(line).expect("a line is an event")).collect()
+        let event = |line: &str| {
+            // What was written must be read back as what it is, not only be JSON.
+            let known: Envelope = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+            assert!(known.event != Event::Unknown, "of no known type: {line}");
+            serde_json::from_str(line).expect("a line is an event")
+        };
+        self.text(path).lines().map(event).collect()
     }
 
     /// Its journal.
