@@ -116,8 +116,9 @@ impl Home {
         }
         let journal = self.journal();
         let newest = log::newest_event_id(&journal).map_err(|e| unreadable(&journal, &e))?;
+        // A cache that knows more than the journal is wrong: the journal is the truth.
         if let Some(record) = cached
-            && record.last_event_id >= newest
+            && record.last_event_id == newest
         {
             return Ok(record);
         }

@@ -100,7 +100,10 @@ async fn run(session: &Session, begin: Begin, cancel: &CancellationToken) -> Res
                 let end = worker::run(session, cycle, &input, said.take().as_deref(), cancel).await?;
                 let trace = session.record().current().and_then(|c| c.detail.worker_trace_id.clone());
                 let event = Event::WorkerComplete { result: Box::new(end.result.clone()) };
-                session.emit(Some(cycle), trace.as_ref(), event)?;
+                match &trace {
+                    Some(trace) => session.emit_last(cycle, trace, event)?,
+                    None => session.emit(Some(cycle), None, event).map(|_| ())?,
+                }
                 let case = Case {
                     cycle,
                     raw: &end.taken.raw,
