@@ -24,7 +24,7 @@ pub const CONFIG_VARIABLE: &str = "SUPER_AGENT_CONFIG";
 /// The variable that says what is logged.
 pub const LOG_VARIABLE: &str = "SUPER_AGENT_LOG";
 
-/// Scales the waits of scripted models: `0` plays without any.
+/// The variable that changes how fast scripted models speak: a factor, 0 without waiting.
 pub const SCRIPTED_DELAY_VARIABLE: &str = "SUPER_AGENT_SCRIPTED_DELAY";
 
 /// A variable that sets a key.

@@ -65,7 +65,7 @@ pub struct Session {
     pub desk: PermissionDesk,
     record: Arc<Mutex<Arc<SessionRecord>>>,
     warned: Mutex<Vec<String>>,
-    _lock: SessionLock,
+    lock: Mutex<Option<SessionLock>>,
 }
 
 impl Session {
@@ -98,8 +98,14 @@ impl Session {
             desk: PermissionDesk::new(headless),
             record,
             warned: Mutex::default(),
-            _lock: lock,
+            lock: Mutex::new(Some(lock)),
         }))
+    }
+
+    /// Lets go of the session at the end of its stretch, although some still look at it: whoever
+    /// waited for the end may take it over at once.
+    pub fn release(&self) {
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     /// The session as it stands now; later events don't change what was returned.
@@ -167,11 +173,7 @@ impl Session {
     /// # Errors
     /// There is no such provider, or its key is missing.
     pub async fn model(&self, role: Role, reference: &str) -> Result<Model, Problem> {
-        let profile = self.profiles.of(role);
-        let named = profile
-            .model_reference()
-            .is_none_or(|named| reference.ends_with(&named) || reference.starts_with(&format!("{named}/")));
-        let endpoint = profile.endpoint_url().filter(|_| named);
+        let endpoint = endpoint(&self.profiles, role, reference);
         self.surroundings.models.resolve(reference, endpoint.as_deref()).await
     }
 
@@ -227,6 +229,12 @@ impl Session {
         // When the journal can't be written the run ends at its next message.
         let _ = self.recorder.record(None, None, event);
     }
+}
+
+/// The address that a role's model is asked at, when a profile names one. A Checker on the Worker's
+/// model asks where the Worker asks.
+pub fn endpoint(profiles: &PerRole<Profile>, role: Role, reference: &str) -> Option<String> {
+    profiles.of(role).endpoint_for(reference).or_else(|| profiles.worker.endpoint_for(reference))
 }
 
 fn open_snapshots(home: &Home, record: &SessionRecord, around: &Surroundings) -> Result<SnapshotStore, Problem> {

@@ -43,6 +43,8 @@ pub async fn drive(session: Arc<Session>, begin: Begin, cancel: CancellationToke
     let clock = tokio::spawn(watch_time(session.clone(), stretch.clone(), out_of_time.clone()));
     let ended = run(&session, begin, &stretch).await;
     clock.abort();
+    // Over only when it let go of the session.
+    let _ = clock.await;
     let ended = match ended {
         Err(StepError::Stopped) if out_of_time.load(Ordering::Acquire) => {
             Err(StepError::Budget("the session's time is used up".to_owned()))

@@ -22,7 +22,7 @@ impl Supervisor {
         let lock = self.lock_home(&home, id)?;
         let recorder = Recorder::open(id.clone(), home.path(), self.surroundings.clock.clone())?;
         let record = home.load()?;
-        self.refuse_shared(&record.place, id)?;
+        let lock = lock.with_folder(self.lock_folder(&record.place)?);
         let profiles = PerRole {
             worker: self.profile(Some(&record.profiles.worker))?,
             checker: self.checker_profile(Some(&record.profiles.checker))?,
