@@ -92,10 +92,10 @@ pub fn plan(
         Some((_, cycle)) if cycle.detail.snapshot.is_some() => cycle.detail.snapshot.clone(),
         _ => snapshot_at(&events, &messages, rewind.cut).or_else(|| start_of(&belongs, record)),
     };
-    let (leaving, returning) = moved(record, home, &belongs, &messages, head, rewind.cut, &rewind)?;
+    let (leaving, returning, not_rewound) = moved(record, home, &belongs, &messages, head, rewind.cut, &rewind)?;
     Ok(Planned {
         to_other_branch: !cut.on_main_path || matches!(belongs, Belongs::Aside(..)),
-        not_rewound: effects(&messages, &leaving),
+        not_rewound,
         trace: trace_id,
         record: rewind,
         leaving,
@@ -214,7 +214,8 @@ fn short(message: &Message) -> MessageHead {
     }
 }
 
-/// What leaves the main path and what comes back, over all cycles that are put aside or restored.
+/// What leaves the main path, what comes back, and what commands that leave did outside, over all
+/// cycles that are put aside or restored.
 fn moved(
     record: &SessionRecord,
     home: &Home,
@@ -223,7 +224,7 @@ fn moved(
     head: Seq,
     cut: Seq,
     rewind: &RewindRecord,
-) -> Result<(Vec<MessageHead>, Vec<MessageHead>), Problem> {
+) -> Result<(Vec<MessageHead>, Vec<MessageHead>, Vec<String>), Problem> {
     let before: BTreeSet<Seq> = match belongs {
         Belongs::Current(_) => tree::path_to(messages, head).into_iter().collect(),
         Belongs::Aside(..) => BTreeSet::new(),
@@ -232,6 +233,7 @@ fn moved(
     let heads = |of: Vec<&Seq>| of.into_iter().map(|s| short(&messages[s])).collect::<Vec<_>>();
     let mut leaving = heads(before.difference(&after).collect());
     let returning = heads(after.difference(&before).collect());
+    let mut not_rewound = effects(messages, &leaving);
     let own = match belongs {
         Belongs::Current(cycle) | Belongs::Aside(_, cycle) => cycle.detail.worker_trace_id.clone(),
     };
@@ -239,9 +241,12 @@ fn moved(
         let Some(trace) = cycle.detail.worker_trace_id.clone().filter(|t| Some(t) != own.as_ref()) else { continue };
         let meta = store::read_trace(&home.traces(), &trace)?;
         let others = store::read_messages(&home.traces(), &trace)?;
-        leaving.extend(tree::path_to(&others, meta.head_sequence).iter().map(|s| short(&others[s])));
+        let path: Vec<_> = tree::path_to(&others, meta.head_sequence).iter().map(|s| short(&others[s])).collect();
+        not_rewound.extend(effects(&others, &path));
+        leaving.extend(path);
     }
-    Ok((leaving, returning))
+    not_rewound.truncate(SHOWN_EFFECTS);
+    Ok((leaving, returning, not_rewound))
 }
 
 /// What commands did outside the folder stays done.
@@ -257,7 +262,6 @@ fn effects(messages: &Messages, leaving: &[MessageHead]) -> Vec<String> {
             }
         }
     }
-    out.truncate(SHOWN_EFFECTS);
     out
 }
 

@@ -7,6 +7,7 @@ mod architecture;
 mod docs;
 mod licences;
 mod llm;
+mod pty;
 mod source;
 mod support;
 mod tidy;

@@ -1,3 +1,4 @@
 //! What integration tests share.
 
 pub mod provider_server;
+pub mod screen;
