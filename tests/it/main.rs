@@ -12,6 +12,7 @@ mod llm;
 mod protocols;
 mod rewind;
 mod session;
+mod pty;
 mod source;
 mod support;
 mod tidy;

@@ -2,3 +2,4 @@
 
 pub mod desk;
 pub mod provider_server;
+pub mod screen;
