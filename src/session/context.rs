@@ -24,6 +24,7 @@ use crate::events::recorder::Recorder;
 use crate::ids::TraceId;
 use crate::stdx::clock::Clock;
 use crate::stdx::random::{self, Random};
+use crate::trace::store::TraceStore;
 
 /// What all sessions of a process share.
 #[derive(Clone)]
@@ -131,14 +132,31 @@ impl Session {
         })
     }
 
-    /// Journals an event and brings `session.json` along.
+    /// Journals an event, and brings `session.json` along where the session comes to a rest: it is
+    /// a cache, whose reader takes what is newer from the journal.
     ///
     /// # Errors
     /// It could not be written.
     pub fn emit(&self, cycle: Option<u32>, trace: Option<&TraceId>, event: Event) -> std::io::Result<u64> {
+        let rests = event.closes().is_some() || matches!(&event, Event::CycleStart { .. } if cycle > Some(1));
         let envelope = self.recorder.record(cycle, trace, event)?;
-        self.home.save(&self.record())?;
+        if rests {
+            self.home.save(&self.record())?;
+        }
         Ok(envelope.event_id.unwrap_or(0))
+    }
+
+    /// As [`Session::emit`], for the event that ends a trace's part of a cycle: `meta.json` then
+    /// names it as the trace's newest.
+    ///
+    /// # Errors
+    /// It could not be written.
+    pub fn emit_last(&self, cycle: u32, trace: &TraceId, event: Event) -> std::io::Result<()> {
+        let id = self.emit(Some(cycle), Some(trace), event)?;
+        let store = self.runner().store;
+        let mut meta = store.get_trace(trace)?;
+        meta.last_event_id = id;
+        store.update_trace(&meta)
     }
 
     /// The agent's runner for this session.
@@ -404,6 +422,13 @@ pub fn agents_file(cwd: &Path) -> Option<String> {
         let cut = if shown.len() < text.len() { "\n(the rest is left out)" } else { "" };
         Some(format!("## {name} of the working directory\n\n{shown}{cut}"))
     })
+}
+
+/// Ends what an acceptance command of a crashed process left running.
+pub fn end_checks(home: &Home, cycle: u32) {
+    if let Some(id) = home.id() {
+        crate::sandbox::exec::end_run(&format!("{id}-gates-{cycle}"));
+    }
 }
 
 /// Brings what is derived of a trace in line with the journal after a crash (B42). Only who holds

@@ -111,18 +111,7 @@ pub fn record<'a>(
     let path = tree::path_to(messages, cut.at);
     let mut goal_tree = plan_at(events, &trace.trace_id, &plan.mission, &path, unfinished);
     goal_tree.last_goal_id = goal_tree.last_goal_id.max(plan.last_goal_id);
-    for message in path.iter().map(|s| &messages[s]) {
-        if let Some(goal) = &message.goal_id {
-            let stats = GoalStats {
-                message_count: 1,
-                total_tokens: message.prompt_tokens.unwrap_or(0) + message.completion_tokens.unwrap_or(0),
-                total_cost: message.cost.unwrap_or(0.0),
-                duration_ms: message.duration_ms.unwrap_or(0),
-                preview: String::new(),
-            };
-            super::goal_tree::charge(&mut goal_tree, goal, &stats);
-        }
-    }
+    super::goal_tree::recount(&mut goal_tree, messages, &path);
     Ok(RewindRecord {
         after_sequence: after,
         cut: cut.at,
@@ -138,6 +127,28 @@ pub fn record<'a>(
         message: None,
         undo: false,
     })
+}
+
+/// The plan as a trace's events tell it, when `stored` is behind them after a crash. Statistics
+/// are those that were stored.
+pub fn mended_plan<'a>(events: impl Iterator<Item = &'a Envelope>, stored: &Plan) -> Option<Plan> {
+    let mut plan = Plan { mission: stored.mission.clone(), ..Plan::default() };
+    for envelope in events {
+        if let Event::GoalAdded { goal, .. } = &envelope.event {
+            plan.last_goal_id = plan.last_goal_id.max(goal.id.as_str().parse().unwrap_or(0));
+        }
+        let last_goal_id = plan.last_goal_id;
+        apply(&mut plan, &envelope.event);
+        plan.last_goal_id = plan.last_goal_id.max(last_goal_id);
+    }
+    plan.last_goal_id = plan.last_goal_id.max(stored.last_goal_id);
+    for goal in &mut plan.goals {
+        if let Some(known) = stored.get(&goal.id) {
+            goal.self_stats = known.self_stats.clone();
+            goal.cumulative_stats = known.cumulative_stats.clone();
+        }
+    }
+    (plan != *stored).then_some(plan)
 }
 
 fn end_of_own_changes(history: &History<'_>, sequence: Seq) -> u64 {

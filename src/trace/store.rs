@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::goal_tree;
 use super::message::Message;
 use super::tree::{self, Messages};
 use super::{FORMAT, Trace};
@@ -17,6 +18,7 @@ use crate::events::event::Event;
 use crate::events::log;
 use crate::events::recorder::Recorder;
 use crate::ids::{GoalId, Seq, TraceId, message_id};
+use crate::llm::chat::ChatRole;
 use crate::stdx::atomic_file;
 
 /// Where traces are kept (B115).
@@ -120,13 +122,14 @@ impl FileSystemTraceStore {
 impl TraceStore for FileSystemTraceStore {
     fn create_trace(&self, trace: &Trace, plan: &Plan) -> io::Result<()> {
         let folder = self.folder(&trace.trace_id);
-        if folder.exists() {
+        if folder.join("meta.json").exists() {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("trace `{}` exists", trace.trace_id)));
         }
         fs::create_dir_all(folder.join("messages"))?;
         fs::create_dir_all(folder.join("outputs"))?;
-        self.update_trace(trace)?;
-        self.update_plan(&trace.trace_id, plan)
+        // `meta.json` last: where it is, the trace is whole.
+        self.update_plan(&trace.trace_id, plan)?;
+        self.update_trace(trace)
     }
 
     fn get_trace(&self, id: &TraceId) -> io::Result<Trace> {
@@ -207,6 +210,13 @@ pub fn read_messages(root: &Path, id: &TraceId) -> io::Result<Messages> {
     if paths.len() < 256 { paths.iter().map(read).collect() } else { paths.par_iter().map(read).collect() }
 }
 
+/// The roles of the messages on a trace's main path, from the root on; empty when a crash left the
+/// trace before anything of it was stored.
+pub fn path_roles(root: &Path, id: &TraceId) -> Vec<ChatRole> {
+    let (Ok(trace), Ok(messages)) = (read_trace(root, id), read_messages(root, id)) else { return Vec::new() };
+    tree::path_to(&messages, trace.head_sequence).iter().map(|s| messages[s].role).collect()
+}
+
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> io::Result<T> {
     let content = fs::read(path).map_err(|e| named(path, e))?;
     serde_json::from_slice(&content)
@@ -218,7 +228,7 @@ fn named(path: &Path, error: io::Error) -> io::Error {
 }
 
 /// Brings what is derived of a trace in line with the session's journal after a crash: the copy of
-/// its events, and the numbers in `meta.json` (B42). Only who holds the session's lock may do it.
+/// its events, the numbers in `meta.json` and what its goals cost (B42). Only who holds the session's lock may do it.
 ///
 /// # Errors
 /// A file can't be read or written.
@@ -239,6 +249,11 @@ pub fn mend(store: &FileSystemTraceStore, id: &TraceId, session_journal: &Path) 
         atomic_file::write(&copy, &lines)?;
     }
 
+    let plan = store.get_plan(id)?;
+    if let Some(plan) = super::rewind::mended_plan(events.iter(), &plan) {
+        store.update_plan(id, &plan)?;
+    }
+
     // A message file without its event was never shown; its number is used up all the same.
     trace.last_sequence = messages.keys().next_back().copied().unwrap_or(0).max(trace.last_sequence);
     trace.total_messages = messages.len() as u64;
@@ -253,7 +268,11 @@ pub fn mend(store: &FileSystemTraceStore, id: &TraceId, session_journal: &Path) 
         }
     }
     unbroken(&messages, trace.head_sequence, &store.folder(id))?;
+    recount(&mut trace, &messages);
     store.update_trace(&trace)?;
+    let mut plan = store.get_plan(id)?;
+    goal_tree::recount(&mut plan, &messages, &tree::path_to(&messages, trace.head_sequence));
+    store.update_plan(id, &plan)?;
     Ok(trace)
 }
 
@@ -265,4 +284,13 @@ fn unbroken(messages: &Messages, head: Seq, folder: &Path) -> io::Result<()> {
     let why =
         format!("message {missing} is missing in {}, and message {} follows on it", folder.display(), first.sequence);
     Err(io::Error::new(io::ErrorKind::InvalidData, why))
+}
+
+/// What was spent is spent, on whatever branch.
+fn recount(trace: &mut Trace, messages: &Messages) {
+    trace.total_prompt_tokens = messages.values().filter_map(|m| m.prompt_tokens).sum();
+    trace.total_completion_tokens = messages.values().filter_map(|m| m.completion_tokens).sum();
+    trace.total_tokens = trace.total_prompt_tokens + trace.total_completion_tokens;
+    trace.total_cost = messages.values().filter_map(|m| m.cost).sum();
+    trace.total_duration_ms = messages.values().filter_map(|m| m.duration_ms).sum();
 }
