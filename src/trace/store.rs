@@ -279,10 +279,12 @@ pub fn mend(store: &FileSystemTraceStore, id: &TraceId, session_journal: &Path) 
 /// A history with a hole must not go on as if it had none: the model would not know its task.
 fn unbroken(messages: &Messages, head: Seq, folder: &Path) -> io::Result<()> {
     let first = tree::path_to(messages, head).first().and_then(|first| messages.get(first));
-    let Some((first, missing)) = first.and_then(|first| Some((first, first.parent_sequence?))) else { return Ok(()) };
-    let folder = folder.join("messages");
-    let why =
-        format!("message {missing} is missing in {}, and message {} follows on it", folder.display(), first.sequence);
+    let missing = match first {
+        Some(first) => first.parent_sequence,
+        None => Some(head).filter(|head| *head > 0),
+    };
+    let Some(missing) = missing else { return Ok(()) };
+    let why = format!("message {missing} is missing in {}", folder.join("messages").display());
     Err(io::Error::new(io::ErrorKind::InvalidData, why))
 }
 

@@ -106,6 +106,19 @@ fn a_merge_waits_for_the_right_branch_and_spoils_none_of_the_persons_own() {
 }
 
 #[test]
+fn launches_at_once_get_branches_of_their_own() {
+    let (shell, _) = repository();
+    let model = shell.model("quick");
+    let launch = || shell.program(&["run", "--model", &model, "--name", "same", "x"]).spawn().unwrap();
+    for run in [launch(), launch(), launch()] {
+        let ran = finish(run);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    }
+    let branches = shell.git(&["branch", "--list", "super-agent/*", "--format=%(refname:short)"]);
+    assert_eq!(branches, "super-agent/same\nsuper-agent/same-2\nsuper-agent/same-3\n");
+}
+
+#[test]
 fn a_file_the_person_is_working_on_stops_the_merge() {
     let (shell, folder) = repository();
     shell.session("quick", &[], 0);
