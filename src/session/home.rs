@@ -119,6 +119,9 @@ impl Home {
             return Ok(record);
         }
         let replay = log::read(&journal, 0).map_err(|e| unreadable(&journal, &e))?;
+        for (line, why) in &replay.broken {
+            tracing::warn!(journal = %journal.display(), line, why, "a line of the journal is passed over");
+        }
         if let Some(Event::SessionStart(start)) = replay.events.first().map(|e| &e.event) {
             known_format(&journal, start.format)?;
         }

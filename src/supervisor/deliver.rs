@@ -327,38 +327,50 @@ fn write_home(store: &SnapshotStore, delivery: &Delivery) -> Result<(usize, Path
     let manifest = store.load(&delivery.snapshot).map_err(internal)?;
     let mut count = 0;
     for change in &delivery.changes {
+        let content = match manifest.get(&change.path) {
+            Some(Node::File { .. }) if change.kind != ChangeKind::Deleted => {
+                store.read(&delivery.snapshot, &change.path, u64::MAX).map_err(internal)?
+            }
+            Some(_) | None => Vec::new(),
+        };
         let path = delivery.target.join(&change.path);
-        match (change.kind, manifest.get(&change.path)) {
-            (ChangeKind::Deleted, _) => {
-                if path.is_file() || path.is_symlink() {
-                    std::fs::remove_file(&path)?;
-                    count += 1;
-                }
-            }
-            (ChangeKind::Added | ChangeKind::Modified, Some(Node::File { mode, .. })) => {
-                if let Some(parent) = path.parent() {
-                    std::fs::create_dir_all(parent)?;
-                }
-                let content = store.read(&delivery.snapshot, &change.path, u64::MAX).map_err(internal)?;
-                atomic_file::write(&path, &content)?;
-                set_mode(&path, *mode)?;
-                count += 1;
-            }
-            (ChangeKind::Added | ChangeKind::Modified, Some(Node::Link { target })) => {
-                if let Some(parent) = path.parent() {
-                    std::fs::create_dir_all(parent)?;
-                }
-                if path.is_symlink() || path.is_file() {
-                    std::fs::remove_file(&path)?;
-                }
-                std::os::unix::fs::symlink(&**target, &path)?;
-                count += 1;
-            }
-            (ChangeKind::Added | ChangeKind::Modified, Some(Node::Folder)) => std::fs::create_dir_all(&path)?,
-            (ChangeKind::Added | ChangeKind::Modified, None) | (ChangeKind::Unchanged, _) => {}
-        }
+        let written = write_one(&path, change.kind, manifest.get(&change.path), &content);
+        count += usize::from(written.map_err(|e| {
+            Problem::usage(format!("{} can't be written: {e}; {count} files were brought before it", path.display()))
+                .hint("choose another folder with --to, or make room, then apply again")
+        })?);
     }
     Ok((count, delivery.target.clone()))
+}
+
+/// Brings one path to what it is in the result. Returns whether anything was written.
+fn write_one(path: &Path, kind: ChangeKind, node: Option<&Node>, content: &[u8]) -> std::io::Result<bool> {
+    let is_there = path.is_file() || path.is_symlink();
+    match (kind, node) {
+        (ChangeKind::Deleted, _) if is_there => std::fs::remove_file(path)?,
+        (ChangeKind::Added | ChangeKind::Modified, Some(node)) => {
+            if let Some(parent) = path.parent() {
+                std::fs::create_dir_all(parent)?;
+            }
+            match node {
+                Node::File { mode, .. } => {
+                    atomic_file::write(path, content)?;
+                    set_mode(path, *mode)?;
+                }
+                Node::Link { target } => {
+                    if is_there {
+                        std::fs::remove_file(path)?;
+                    }
+                    std::os::unix::fs::symlink(&**target, path)?;
+                }
+                Node::Folder => std::fs::create_dir_all(path)?,
+            }
+        }
+        (ChangeKind::Deleted | ChangeKind::Added | ChangeKind::Modified, _) | (ChangeKind::Unchanged, _) => {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn set_mode(path: &Path, mode: u32) -> std::io::Result<()> {

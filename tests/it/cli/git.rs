@@ -187,6 +187,9 @@ fn a_killed_session_gives_the_persons_output_back_when_it_is_deleted() {
 fn a_scratch_result_never_overwrites_what_changed() {
     let shell = Shell::new();
     shell.session("quick", &[], 0);
+    fs::write(shell.path("file"), "").unwrap();
+    let below = shell.path("file/below").display().to_string();
+    shell.run(&["apply", "last", "--to", &below], 2).says(&[&below, "can't be written", "--to"]);
     let target = shell.path("target");
     let to = target.display().to_string();
     shell.run(&["apply", "last", "--to", &to], 0).shows(&["1 files brought"]);
