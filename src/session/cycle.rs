@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::models::{CycleRecord, SessionRecord};
-use crate::events::data::{CheckerResult, Contract, Outcome, Verdict, WorkerResult};
+use crate::events::data::{CheckerResult, Contract, Verdict, WorkerResult};
 use crate::events::event::NEXT_CYCLE;
 
 /// A step of a session.
@@ -27,8 +27,6 @@ pub enum Step {
         /// The cycle.
         cycle: u32,
     },
-    /// End.
-    End(Outcome),
 }
 
 /// What follows a verdict (A2): a pass completes; with cycles left another begins; else it failed.
