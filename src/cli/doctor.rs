@@ -52,6 +52,8 @@ pub struct Facts<'a> {
     pub paths: &'a Paths,
     /// The configuration, or what is wrong with it.
     pub config: Result<&'a Loaded, &'a ConfigError>,
+    /// What is wrong with `workers.yaml`, if anything is.
+    pub profiles: Option<&'a ConfigError>,
     /// The providers known.
     pub providers: Vec<ProviderLine>,
     /// The model a launch would use, or why there is none.
@@ -189,7 +191,10 @@ fn configuration(facts: &Facts<'_>) -> Vec<Item> {
             ),
         });
     }
-    items.extend(profiles::files(loaded).iter().map(|path| Item::plain(Status::Ok, "profiles", path.display())));
+    items.extend(match facts.profiles {
+        Some(error) => vec![Item::new(Status::Bad, "profiles", error.to_string(), "mend it, then look again")],
+        None => profiles::files(loaded).iter().map(|p| Item::plain(Status::Ok, "profiles", p.display())).collect(),
+    });
     let set = VARIABLES.iter().filter(|variable| facts.environment.get(variable.name).is_some());
     items.extend(
         set.map(|variable| Item::plain(Status::Ok, "variable", format!("{} sets `{}`", variable.name, variable.key))),

@@ -2,13 +2,14 @@
 //! that its outcome has (cli.md).
 
 use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::args::{ColorWhen, OutputArgs};
 use super::render::deliverable;
-use super::render::jsonl::{JsonLines, Reader};
+use super::render::jsonl::JsonLines;
 use super::render::paint::Paint;
 use super::render::progress::{Mode, Progress, ProgressWriter};
 use super::wire::World;
@@ -17,6 +18,7 @@ use crate::events::data::Outcome;
 use crate::events::event::{Envelope, Event};
 use crate::events::port::Port;
 use crate::events::problem::Problem;
+use crate::events::query::{Query, Reply};
 use crate::ids::SessionId;
 use crate::stdx::clock::{Clock, SystemClock};
 
@@ -29,12 +31,12 @@ const TICK: Duration = Duration::from_millis(120);
 /// The command was refused.
 pub async fn stay(world: &World, command: Command, output: OutputArgs, color: ColorWhen) -> Result<u8, Problem> {
     let signals = Signals::new()?;
-    let after = match &command {
-        Command::Resume { session, .. } | Command::Rewind { session, .. } => newest_event(world, session).await,
-        _ => 0,
+    let known = match &command {
+        Command::Resume { session, .. } | Command::Rewind { session, .. } => Known::of(world, session).await?,
+        _ => Known::default(),
     };
     match world.supervisor.command(command).await? {
-        Ack::Launched { session } => follow(world, session, after, output, color, signals).await,
+        Ack::Launched { session } => follow(world, session, known, output, color, signals).await,
         Ack::Said { text } => {
             say(&text)?;
             Ok(0)
@@ -43,12 +45,24 @@ pub async fn stay(world: &World, command: Command, output: OutputArgs, color: Co
     }
 }
 
-/// What is known of a session already is not shown again.
-async fn newest_event(world: &World, session: &SessionId) -> u64 {
-    let query = crate::events::query::Query::Journal { session: session.clone(), after: 0, limit: usize::MAX };
-    match world.supervisor.query(query).await {
-        Ok(crate::events::query::Reply::Events(events)) => events.iter().filter_map(|e| e.event_id).max().unwrap_or(0),
-        _ => 0,
+/// What is known of a session before it goes on, and is not shown again.
+#[derive(Debug, Default)]
+struct Known {
+    /// The newest event.
+    newest: u64,
+    /// Where its Worker works.
+    dir: Option<PathBuf>,
+}
+
+impl Known {
+    async fn of(world: &World, session: &SessionId) -> Result<Self, Problem> {
+        let all = Query::Journal { session: session.clone(), after: 0, limit: usize::MAX };
+        let Reply::Events(events) = world.supervisor.query(all).await? else { return Ok(Self::default()) };
+        let dir = events.iter().find_map(|envelope| match &envelope.event {
+            Event::SessionStart(start) => Some(start.workspace.dir.clone()),
+            _ => None,
+        });
+        Ok(Self { newest: events.iter().filter_map(|e| e.event_id).max().unwrap_or(0), dir })
     }
 }
 
@@ -96,7 +110,7 @@ enum Show {
 }
 
 impl Show {
-    fn new(output: OutputArgs, color: ColorWhen, world: &World) -> Self {
+    fn new(output: OutputArgs, color: ColorWhen, world: &World, dir: Option<PathBuf>) -> Self {
         if output.json {
             return Self::Json(JsonLines::new(std::io::stdout()));
         }
@@ -108,17 +122,18 @@ impl Show {
             (false, true) => Mode::Live(width),
             (false, false) => Mode::Lines,
         };
-        Self::People(Box::new(ProgressWriter::new(Progress::new(paint, None), std::io::stderr(), mode)))
+        Self::People(Box::new(ProgressWriter::new(Progress::new(paint, dir), std::io::stderr(), mode)))
     }
 
-    /// False when nobody reads any more.
-    fn event(&mut self, envelope: &Envelope) -> bool {
+    /// Shows an event. That nobody reads any more is no error: the work goes on, and can be looked
+    /// at later.
+    fn event(&mut self, envelope: &Envelope) -> std::io::Result<()> {
         match self {
-            Self::Json(lines) => matches!(lines.write(envelope), Ok(Reader::Listening)),
+            Self::Json(lines) => lines.write(envelope).map(|_| ()),
             Self::People(progress) => {
-                // A closed standard error must not end the work.
+                // Progress is only a courtesy.
                 let _ = progress.event(envelope);
-                true
+                Ok(())
             }
         }
     }
@@ -129,44 +144,39 @@ impl Show {
         }
     }
 
-    fn finish(&mut self) {
-        if let Self::People(progress) = self {
-            let _ = progress.clear();
-            let ending = progress.ending().cloned();
-            if let Some(ending) = ending
-                && let Some(value) = &ending.deliverable
-            {
-                let text = deliverable::deliverable(value, ending.dir.as_deref().unwrap_or(std::path::Path::new("")));
-                let _ = say(text.trim_end());
-            }
-        }
+    /// Prints the deliverable.
+    fn finish(&mut self) -> Result<(), Problem> {
+        let Self::People(progress) = self else { return Ok(()) };
+        let _ = progress.clear();
+        let Some(ending) = progress.ending() else { return Ok(()) };
+        let Some(value) = &ending.deliverable else { return Ok(()) };
+        say(deliverable::deliverable(value, ending.dir.as_deref().unwrap_or(Path::new(""))).trim_end())
     }
 }
 
 async fn follow(
     world: &World,
     session: SessionId,
-    after: u64,
+    known: Known,
     output: OutputArgs,
     color: ColorWhen,
     mut signals: Signals,
 ) -> Result<u8, Problem> {
-    let mut show = Show::new(output, color, world);
-    let mut events = world.supervisor.follow(&session, after).await?.events;
+    let mut show = Show::new(output, color, world, known.dir);
+    let mut events = world.supervisor.follow(&session, known.newest).await?.events;
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let live = matches!(&show, Show::People(_)) && std::io::stderr().is_terminal() && !output.quiet;
     let mut stopped_by = None;
-    let mut reading = true;
+    let mut unwritten = None;
     let outcome = loop {
         tokio::select! {
             event = events.recv() => match event {
                 Some(event) => {
-                    if reading && !show.event(&event) {
-                        // Nobody reads the events any more; the work they asked for is theirs to stop.
-                        reading = false;
+                    if let Err(error) = show.event(&event) {
+                        unwritten.get_or_insert(error);
                     }
-                    if let Some(outcome) = event.event.closes().filter(|_| !matches!(event.event, Event::Unknown)) {
+                    if let Some(outcome) = event.event.closes() {
                         break Some(outcome);
                     }
                 }
@@ -184,10 +194,15 @@ async fn follow(
         }
     };
     world.supervisor.wait(&session).await;
-    show.finish();
-    Ok(match (outcome, stopped_by) {
-        (Some(Outcome::Stopped), Some(code)) => code,
-        (Some(outcome), _) => outcome.exit_code(),
-        (None, _) => Outcome::InternalError.exit_code(),
+    show.finish()?;
+    if let Some(error) = unwritten {
+        return Err(Problem::internal(format!("some events could not be written to standard output: {error}"))
+            .hint(format!("the session is whole: look at it with `super-agent show {session}`")));
+    }
+    Ok(match outcome {
+        // Without a signal it was another process, by `stop`, which counts as SIGTERM (cli.md).
+        Some(Outcome::Stopped) => stopped_by.unwrap_or(143),
+        Some(outcome) => outcome.exit_code(),
+        None => Outcome::InternalError.exit_code(),
     })
 }

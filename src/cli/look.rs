@@ -11,9 +11,9 @@ use super::render::paint::Paint;
 use super::render::{diff, tables};
 use super::wire::{self, World};
 use crate::config::environment::Environment;
-use crate::config::error::ConfigError;
 use crate::config::layers::{self, Request};
 use crate::config::paths::Paths;
+use crate::config::profiles::Profiles;
 use crate::events::command::{Ack, Command};
 use crate::events::port::Port;
 use crate::events::problem::Problem;
@@ -105,11 +105,8 @@ pub async fn stop(world: &World, which: &str) -> Result<u8, Problem> {
 /// `apply`: shows the difference, then brings it home.
 pub async fn apply(world: &World, args: ApplyArgs, color: ColorWhen) -> Result<u8, Problem> {
     let session = find(world, &args.which.session).await?;
-    let query = Query::ApplyPreview {
-        session: session.clone(),
-        cycle: args.cycle,
-        to: Some(args.target(&world.environment)).flatten(),
-    };
+    let query =
+        Query::ApplyPreview { session: session.clone(), cycle: args.cycle, to: args.target(&world.environment) };
     let Reply::Apply(preview) = world.supervisor.query(query).await? else { return Err(unexpected()) };
     say(diff::apply_preview(&preview, paint(world, color)).trim_end())?;
     if args.dry_run {
@@ -133,20 +130,24 @@ pub async fn export(world: &World, args: ExportArgs) -> Result<u8, Problem> {
 /// `rm`.
 pub async fn remove(world: &World, which: &str) -> Result<u8, Problem> {
     let session = find(world, which).await?;
-    world.supervisor.command(Command::Remove { session: session.clone() }).await?;
+    let removed = world.supervisor.command(Command::Remove { session: session.clone() }).await?;
     say(&format!("deleted {session}"))?;
+    if let Ack::Said { text } = removed {
+        say(&text)?;
+    }
     Ok(0)
 }
 
 /// `doctor`: works with a broken configuration too, since it is what one asks then.
 pub async fn doctor(arguments: &Arguments, json: bool) -> Result<u8, Problem> {
-    let environment = Environment::of_process()?;
+    let environment = wire::environment()?;
     let paths = Paths::resolve(&environment)?;
     let file = arguments.common.config.as_deref().map(|f| environment.absolute(f, &environment.current_dir));
     let flags = arguments.layer();
     let loaded =
         layers::load(&Request { environment: &environment, paths: &paths, file: file.as_deref(), flags: &flags });
     let config = loaded.as_ref().map(|l| l.config.clone()).unwrap_or_default();
+    let profiles = loaded.as_ref().ok().map(Profiles::load);
     let registry = Registry::new(&config, environment.variables.clone(), &environment.current_dir);
     let model = registry.choose(config.model.as_deref()).await;
     let model = model.map_err(wire::problem).map(|choice| ModelChoice {
@@ -156,7 +157,8 @@ pub async fn doctor(arguments: &Arguments, json: bool) -> Result<u8, Problem> {
     let facts = Facts {
         environment: &environment,
         paths: &paths,
-        config: loaded.as_ref().map_err(|e: &ConfigError| e),
+        config: loaded.as_ref(),
+        profiles: profiles.as_ref().and_then(|p| p.as_ref().err()),
         providers: providers(&registry),
         model,
         git: git_version(&environment).await,

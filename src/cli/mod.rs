@@ -55,7 +55,7 @@ fn run(arguments: Arguments) -> Result<u8, Problem> {
         }
         Some(Command::Man) => return written(completions::man(&mut std::io::stdout())),
         Some(Command::Trust(args)) => {
-            let environment = Environment::of_process()?;
+            let environment = wire::environment()?;
             let paths = Paths::resolve(&environment)?;
             trust::run(args, &environment, &paths, &mut std::io::stdout())?;
             return Ok(0);

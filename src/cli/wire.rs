@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::args::Arguments;
+use super::args::{Arguments, Command};
 use super::log::{self, LogGuard};
 use crate::agent::config::Model;
 use crate::agent::ports::Models;
@@ -48,6 +48,15 @@ pub struct World {
     pub log: LogGuard,
 }
 
+/// The variables and the current folder.
+///
+/// # Errors
+/// The folder is gone.
+pub fn environment() -> Result<Environment, Problem> {
+    Environment::of_process()
+        .map_err(|e| Problem::usage(format!("the current folder can't be used: {e}")).hint("go to one that exists"))
+}
+
 /// Reads the configuration that these arguments ask for.
 ///
 /// # Errors
@@ -63,8 +72,7 @@ pub fn configuration(arguments: &Arguments, environment: &Environment, paths: &P
 /// # Errors
 /// The configuration is wrong, or a folder can't be used.
 pub fn build(arguments: &Arguments) -> Result<World, Problem> {
-    let environment = Environment::of_process()
-        .map_err(|e| Problem::usage(format!("the current folder can't be used: {e}")).hint("go to one that exists"))?;
+    let environment = environment()?;
     let paths = Paths::resolve(&environment)?;
     let loaded = configuration(arguments, &environment, &paths)?;
     let profiles = Profiles::load(&loaded)?;
@@ -81,7 +89,8 @@ pub fn build(arguments: &Arguments) -> Result<World, Problem> {
     notes.extend(profiles.notes.iter().cloned());
     notes.extend(warnings);
     notes.extend(without_effect(&loaded)?);
-    let places = places(&loaded, &environment, &paths)?;
+    let launches = matches!(arguments.command, None | Some(Command::Run(_) | Command::Demo));
+    let places = places(&loaded, &environment, &paths, launches)?;
     let surroundings = Surroundings {
         config: Arc::new(loaded.config.clone()),
         models: Arc::new(RegistryModels {
@@ -135,14 +144,25 @@ fn for_tools(environment: &Environment, registry: &Registry) -> BTreeMap<String,
         .collect()
 }
 
-fn places(loaded: &Loaded, environment: &Environment, paths: &Paths) -> Result<Places, Problem> {
+/// The workspace root is made, and remembered, only for commands that may launch a session: who
+/// merely looks leaves nothing behind.
+fn places(loaded: &Loaded, environment: &Environment, paths: &Paths, launches: bool) -> Result<Places, Problem> {
     let root = roots::workspace_root(&loaded.config, environment, paths);
-    std::fs::create_dir_all(&root).map_err(|e| {
-        Problem::usage(format!("the workspace root {} can't be made: {e}", root.display()))
+    let unusable = |e: std::io::Error| {
+        Problem::usage(format!("the workspace root {} can't be used: {e}", root.display()))
             .hint("choose another with --workspace DIR or `workspace` in config.toml")
-    })?;
-    let root = root.canonicalize()?;
-    roots::remember(paths, &root)?;
+    };
+    if launches {
+        std::fs::create_dir_all(&root).map_err(unusable)?;
+    }
+    let root = match root.canonicalize() {
+        Ok(root) => root,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => root,
+        Err(e) => return Err(unusable(e)),
+    };
+    if launches {
+        roots::remember(paths, &root)?;
+    }
     let mut all = roots::known(paths)?;
     if !all.contains(&root) {
         all.insert(0, root.clone());
@@ -181,7 +201,8 @@ impl Models for RegistryModels {
 
 /// A provider's failure as a person reads it.
 pub fn problem(error: ProviderError) -> Problem {
-    let wrong_use = matches!(error.kind, ErrorKind::BadRequest | ErrorKind::Scenario);
+    // Nothing was sent yet: an unknown name is wrong use here, not a provider's refusal.
+    let wrong_use = matches!(error.kind, ErrorKind::BadRequest | ErrorKind::Scenario | ErrorKind::UnknownModel);
     let problem =
         if wrong_use { Problem::usage(error.message.clone()) } else { Problem::provider(error.message.clone()) };
     match error.hint {

@@ -24,6 +24,9 @@ pub const CONFIG_VARIABLE: &str = "SUPER_AGENT_CONFIG";
 /// The variable that says what is logged.
 pub const LOG_VARIABLE: &str = "SUPER_AGENT_LOG";
 
+/// The variable that changes how fast scripted models speak: a factor, 0 without waiting.
+pub const SCRIPTED_DELAY_VARIABLE: &str = "SUPER_AGENT_SCRIPTED_DELAY";
+
 /// A variable that sets a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variable {
@@ -255,7 +258,8 @@ fn find_project(request: &Request<'_>, notes: &mut Vec<String>) -> Option<Projec
 
 /// Variables that look like ours and set nothing.
 fn unknown_variables(environment: &Environment) -> Vec<String> {
-    let known = || VARIABLES.iter().map(|variable| variable.name).chain([CONFIG_VARIABLE, LOG_VARIABLE]);
+    let others = [CONFIG_VARIABLE, LOG_VARIABLE, SCRIPTED_DELAY_VARIABLE];
+    let known = || VARIABLES.iter().map(|variable| variable.name).chain(others);
     let ours = environment.variables.keys().filter(|name| name.starts_with("SUPER_AGENT_"));
     ours.filter(|name| !known().any(|known| known == name.as_str()))
         .map(|name| match nearest(name, known()) {

@@ -87,6 +87,13 @@ impl Profile {
         Some(if endpoint.contains("://") { endpoint.to_owned() } else { format!("https://{endpoint}") })
     }
 
+    /// The address for a model, when it is one of the provider that the address is about. A model
+    /// of another provider never goes there, and neither does that provider's key.
+    pub fn endpoint_for(&self, reference: &str) -> Option<String> {
+        let provider = reference.split_once('/').map_or(reference, |(provider, _)| provider);
+        self.endpoint_url().filter(|_| self.endpoint_provider() == Some(provider))
+    }
+
     /// The provider that [`Profile::endpoint_url`] is about.
     pub fn endpoint_provider(&self) -> Option<&str> {
         self.provider.as_deref().or_else(|| Some(self.model.as_deref()?.split_once('/')?.0))

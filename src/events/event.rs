@@ -588,7 +588,8 @@ pub struct RewindRecord {
     pub goal_tree_snapshot: Plan,
     /// The plan after (B37).
     pub goal_tree: Plan,
-    /// The cycle that goes on.
+    /// The cycle that goes on. Named apart from the envelope's `cycle`, beside which it lies.
+    #[serde(rename = "to_cycle")]
     pub cycle: u32,
     /// Cycles that are undone, with the suffix their archives get.
     pub superseded: Vec<Superseded>,

@@ -172,7 +172,10 @@ impl Inner {
     /// completed at the next start.
     fn copy_to_trace(&mut self, home: &Path, trace: &TraceId, line: &[u8]) {
         if !self.traces.contains_key(trace) {
-            let path = home.join(".trace").join(trace.as_str()).join("events.jsonl");
+            // A trace's first event may come before anything else of it is stored.
+            let folder = home.join(".trace").join(trace.as_str());
+            let path = folder.join("events.jsonl");
+            let _ = std::fs::create_dir_all(folder);
             match OpenOptions::new().create(true).append(true).open(path) {
                 Ok(file) => {
                     if self.traces.len() > 8 {

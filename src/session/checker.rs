@@ -236,7 +236,7 @@ async fn ask_model(
     result.snapshot = Some(case.snapshot.clone());
     cap(&mut result, capped);
     unchanged(session, case, &mut result).await?;
-    session.emit(Some(case.cycle), Some(&trace), complete(&result))?;
+    session.emit_last(case.cycle, &trace, complete(&result))?;
     Ok(result)
 }
 

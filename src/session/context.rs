@@ -24,6 +24,7 @@ use crate::events::recorder::Recorder;
 use crate::ids::TraceId;
 use crate::stdx::clock::Clock;
 use crate::stdx::random::{self, Random};
+use crate::trace::store::TraceStore;
 
 /// What all sessions of a process share.
 #[derive(Clone)]
@@ -64,7 +65,7 @@ pub struct Session {
     pub desk: PermissionDesk,
     record: Arc<Mutex<Arc<SessionRecord>>>,
     warned: Mutex<Vec<String>>,
-    _lock: SessionLock,
+    lock: Mutex<Option<SessionLock>>,
 }
 
 impl Session {
@@ -97,8 +98,14 @@ impl Session {
             desk: PermissionDesk::new(headless),
             record,
             warned: Mutex::default(),
-            _lock: lock,
+            lock: Mutex::new(Some(lock)),
         }))
+    }
+
+    /// Lets go of the session at the end of its stretch, although some still look at it: whoever
+    /// waited for the end may take it over at once.
+    pub fn release(&self) {
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     /// The session as it stands now; later events don't change what was returned.
@@ -139,6 +146,19 @@ impl Session {
         Ok(envelope.event_id.unwrap_or(0))
     }
 
+    /// As [`Session::emit`], for the event that ends a trace's part of a cycle: `meta.json` then
+    /// names it as the trace's newest.
+    ///
+    /// # Errors
+    /// It could not be written.
+    pub fn emit_last(&self, cycle: u32, trace: &TraceId, event: Event) -> std::io::Result<()> {
+        let id = self.emit(Some(cycle), Some(trace), event)?;
+        let store = self.runner().store;
+        let mut meta = store.get_trace(trace)?;
+        meta.last_event_id = id;
+        store.update_trace(&meta)
+    }
+
     /// The agent's runner for this session.
     pub fn runner(&self) -> Runner {
         let around = &self.surroundings;
@@ -157,11 +177,7 @@ impl Session {
     /// # Errors
     /// There is no such provider, or its key is missing.
     pub async fn model(&self, role: Role, reference: &str) -> Result<Model, Problem> {
-        let profile = self.profiles.of(role);
-        let named = profile
-            .model_reference()
-            .is_none_or(|named| reference.ends_with(&named) || reference.starts_with(&format!("{named}/")));
-        let endpoint = profile.endpoint_url().filter(|_| named);
+        let endpoint = endpoint(&self.profiles, role, reference);
         self.surroundings.models.resolve(reference, endpoint.as_deref()).await
     }
 
@@ -217,6 +233,12 @@ impl Session {
         // When the journal can't be written the run ends at its next message.
         let _ = self.recorder.record(None, None, event);
     }
+}
+
+/// The address that a role's model is asked at, when a profile names one. A Checker on the Worker's
+/// model asks where the Worker asks.
+pub fn endpoint(profiles: &PerRole<Profile>, role: Role, reference: &str) -> Option<String> {
+    profiles.of(role).endpoint_for(reference).or_else(|| profiles.worker.endpoint_for(reference))
 }
 
 fn open_snapshots(home: &Home, record: &SessionRecord, around: &Surroundings) -> Result<SnapshotStore, Problem> {
@@ -400,6 +422,13 @@ pub fn agents_file(cwd: &Path) -> Option<String> {
         let cut = if shown.len() < text.len() { "\n(the rest is left out)" } else { "" };
         Some(format!("## {name} of the working directory\n\n{shown}{cut}"))
     })
+}
+
+/// Ends what an acceptance command of a crashed process left running.
+pub fn end_checks(home: &Home, cycle: u32) {
+    if let Some(id) = home.id() {
+        crate::sandbox::exec::end_run(&format!("{id}-gates-{cycle}"));
+    }
 }
 
 /// Brings what is derived of a trace in line with the journal after a crash (B42). Only who holds

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::models::{FORMAT, SessionRecord};
+use crate::events::event::Event;
 use crate::events::log;
 use crate::events::problem::Problem;
 use crate::ids::SessionId;
@@ -103,25 +104,24 @@ impl Home {
     /// # Errors
     /// Neither cache nor journal make sense; names the file, the place and the way out.
     pub fn load(&self) -> Result<SessionRecord, Problem> {
-        let cached = fs::read(self.session_file()).ok().and_then(|c| serde_json::from_slice::<SessionRecord>(&c).ok());
-        if let Some(record) = &cached
-            && record.format > FORMAT
-        {
-            return Err(Problem::usage(format!(
-                "{} has format {}, this version knows up to {FORMAT}",
-                self.session_file().display(),
-                record.format
-            ))
-            .hint("open it with the newer version that made it"));
+        let cached = fs::read(self.session_file()).ok();
+        if let Some(format) = cached.as_deref().and_then(format_of) {
+            known_format(&self.session_file(), format)?;
         }
+        let cached = cached.and_then(|c| serde_json::from_slice::<SessionRecord>(&c).ok());
         let journal = self.journal();
         let newest = log::newest_event_id(&journal).map_err(|e| unreadable(&journal, &e))?;
+        // A cache that is ahead belongs to a journal that was changed since, and the journal is the
+        // truth.
         if let Some(record) = cached
-            && record.last_event_id >= newest
+            && record.last_event_id == newest
         {
             return Ok(record);
         }
         let replay = log::read(&journal, 0).map_err(|e| unreadable(&journal, &e))?;
+        if let Some(Event::SessionStart(start)) = replay.events.first().map(|e| &e.event) {
+            known_format(&journal, start.format)?;
+        }
         SessionRecord::replay(&replay.events).ok_or_else(|| {
             let broken = replay.broken.first().map(|(line, why)| format!(" (line {line}: {why})")).unwrap_or_default();
             Problem::internal(format!("{} does not begin with session_start{broken}", journal.display()))
@@ -141,7 +141,7 @@ impl Home {
                 file.set_len(0)?;
                 file.rewind()?;
                 file.write_all(&serde_json::to_vec(owner)?)?;
-                Ok(SessionLock { _file: file })
+                Ok(SessionLock { file, folder: None })
             }
             Err(TryLockError::WouldBlock) => {
                 let mut text = String::new();
@@ -168,6 +168,23 @@ impl Home {
     }
 }
 
+/// The format that a state file names, even where this version does not understand the rest.
+fn format_of(content: &[u8]) -> Option<u32> {
+    #[derive(Deserialize)]
+    struct Format {
+        format: u32,
+    }
+    serde_json::from_slice::<Format>(content).ok().map(|f| f.format)
+}
+
+fn known_format(path: &Path, format: u32) -> Result<(), Problem> {
+    if format <= FORMAT {
+        return Ok(());
+    }
+    Err(Problem::usage(format!("{} has format {format}, this version knows up to {FORMAT}", path.display()))
+        .hint("open it with the newer version that made it"))
+}
+
 fn unreadable(path: &Path, error: &io::Error) -> Problem {
     Problem::internal(format!("{} can't be read: {error}", path.display()))
         .hint("check that the folder is a session's and may be read")
@@ -182,10 +199,30 @@ pub struct Owner {
     pub socket: Option<PathBuf>,
 }
 
-/// Holds a session until dropped.
+/// Holds a session until dropped, and the folder that it works on in place.
 #[derive(Debug)]
 pub struct SessionLock {
-    _file: File,
+    file: File,
+    folder: Option<File>,
+}
+
+impl SessionLock {
+    /// The same, holding a folder's lock too.
+    #[must_use]
+    pub fn with_folder(mut self, folder: Option<File>) -> Self {
+        self.folder = folder;
+        self
+    }
+}
+
+impl Drop for SessionLock {
+    fn drop(&mut self) {
+        // Unlocked rather than only closed: a child that is just being started may still have the
+        // descriptor, and would hold the lock a moment longer.
+        for file in [Some(&self.file), self.folder.as_ref()].into_iter().flatten() {
+            let _ = file.unlock();
+        }
+    }
 }
 
 /// Why a lock could not be taken.

@@ -44,6 +44,8 @@ pub async fn drive(session: Arc<Session>, begin: Begin, cancel: CancellationToke
     let clock = tokio::spawn(watch_time(session.clone(), stretch.clone(), out_of_time.clone()));
     let ended = run(&session, begin, &stretch).await;
     clock.abort();
+    // Over only when it let go of the session.
+    let _ = clock.await;
     let ended = match ended {
         Err(StepError::Stopped) if out_of_time.load(Ordering::Acquire) => {
             Err(StepError::Budget("the session's time is used up".to_owned()))
@@ -101,7 +103,10 @@ async fn run(session: &Session, begin: Begin, cancel: &CancellationToken) -> Res
                 let end = worker::run(session, cycle, &input, said.take().as_deref(), cancel).await?;
                 let trace = session.record().current().and_then(|c| c.detail.worker_trace_id.clone());
                 let event = Event::WorkerComplete { result: Box::new(end.result.clone()) };
-                session.emit(Some(cycle), trace.as_ref(), event)?;
+                match &trace {
+                    Some(trace) => session.emit_last(cycle, trace, event)?,
+                    None => session.emit(Some(cycle), None, event).map(|_| ())?,
+                }
                 let case = Case {
                     cycle,
                     raw: &end.taken.raw,

@@ -78,9 +78,23 @@ pub async fn repository(git: &Git, dir: &Path) -> Option<Repository> {
     let branch = git.text(dir, &["symbolic-ref", "--short", "-q", "HEAD"]).await.ok();
     let head = git.text(dir, &["rev-parse", "--verify", "-q", "HEAD"]).await.ok();
     let status = git.run(&root, &["status", "--porcelain", "-z", "--untracked-files=normal"]).await.ok()?;
-    let text = String::from_utf8_lossy(&status.stdout).into_owned();
-    let uncommitted = text.split('\0').filter(|e| e.len() > 3).map(|e| e[3..].to_owned()).collect();
+    let uncommitted = uncommitted(&String::from_utf8_lossy(&status.stdout));
     Some(Repository { root, branch, head, uncommitted })
+}
+
+/// The paths in what `git status --porcelain -z` prints: `XY PATH`, and after a renamed or copied
+/// one its old path as an entry of its own.
+fn uncommitted(status: &str) -> Vec<String> {
+    let mut paths = Vec::new();
+    let mut entries = status.split('\0');
+    while let Some(entry) = entries.next() {
+        let Some((state, path)) = entry.split_at_checked(3).filter(|(_, path)| !path.is_empty()) else { continue };
+        paths.push(path.to_owned());
+        if state.contains(['R', 'C']) {
+            entries.next();
+        }
+    }
+    paths
 }
 
 /// What `auto` means here (cli.md).
@@ -93,20 +107,41 @@ pub fn automatic(repository: Option<&Repository>) -> Result<Where, String> {
         Some(r) if r.head.is_none() => Ok(Where::Scratch),
         Some(r) if r.uncommitted.is_empty() => Ok(Where::Worktree),
         Some(r) => Err(format!(
-            "{} has uncommitted changes ({} files); choose --in-place to work on them, --worktree to start from the last \
-             commit without them, or --scratch",
+            "{} has uncommitted changes ({}); choose --in-place to work on them, --worktree to start from the last commit \
+             without them, or --scratch",
             r.root.display(),
-            r.uncommitted.len()
+            listed(&r.uncommitted)
         )),
     }
+}
+
+/// Some paths of many, and how many more there are.
+fn listed(paths: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let shown: Vec<_> = paths.iter().take(SHOWN).map(|p| format!("`{p}`")).collect();
+    let more = paths.len().saturating_sub(SHOWN);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", shown.join(", "))
+}
+
+/// The place of a new session, and what a person should know of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prepared {
+    /// Where it works.
+    pub place: Place,
+    /// What is not there although it might be expected.
+    pub note: Option<String>,
 }
 
 /// Makes the place of a new session.
 ///
 /// # Errors
 /// It can't be made, or the person must choose; says what to do.
-pub async fn prepare(git: &Git, wanted: Where, dir: &Path, home: &Home, name: &str) -> Result<Place, Problem> {
-    let plain = |kind, dir| Place { kind, dir, repository: None, branch: None, base_branch: None, base_commit: None };
+pub async fn prepare(git: &Git, wanted: Where, dir: &Path, home: &Home, name: &str) -> Result<Prepared, Problem> {
+    let plain = |kind, dir| Prepared {
+        place: Place { kind, dir, repository: None, branch: None, base_branch: None, base_commit: None },
+        note: None,
+    };
     let repository = match wanted {
         Where::Auto | Where::Worktree => repository(git, dir).await,
         Where::Scratch | Where::InPlace => None,
@@ -127,16 +162,18 @@ pub async fn prepare(git: &Git, wanted: Where, dir: &Path, home: &Home, name: &s
             Ok(plain(PlaceKind::InPlace, dir))
         }
         Where::Worktree => {
-            let repository = repository.ok_or_else(|| {
-                Problem::usage(format!("{} is not in a git repository", dir.display()))
-                    .hint("use --scratch or --in-place, or run `git init` and commit first")
-            })?;
+            let Some(repository) = repository else {
+                // Without git this says so.
+                git.run(dir, &["--version"]).await?;
+                return Err(Problem::usage(format!("{} is not in a git repository", dir.display()))
+                    .hint("use --scratch or --in-place, or run `git init` and commit first"));
+            };
             worktree(git, &repository, home, name).await
         }
     }
 }
 
-async fn worktree(git: &Git, repository: &Repository, home: &Home, name: &str) -> Result<Place, Problem> {
+async fn worktree(git: &Git, repository: &Repository, home: &Home, name: &str) -> Result<Prepared, Problem> {
     let Some(head) = repository.head.clone() else {
         return Err(Problem::usage(format!("{} has no commit to start a worktree from", repository.root.display()))
             .hint("commit first, or use --scratch or --in-place"));
@@ -145,14 +182,19 @@ async fn worktree(git: &Git, repository: &Repository, home: &Home, name: &str) -
     let dir = home.path().join("worktree");
     let path = dir.to_string_lossy().into_owned();
     git.text(&repository.root, &["worktree", "add", "-q", "-b", &branch, &path, &head]).await?;
-    Ok(Place {
+    let place = Place {
         kind: PlaceKind::Worktree,
         dir: dir.canonicalize()?,
         repository: Some(repository.root.clone()),
         branch: Some(branch),
         base_branch: repository.branch.clone(),
         base_commit: Some(head),
-    })
+    };
+    let lacking = &repository.uncommitted;
+    let note = (!lacking.is_empty()).then(|| {
+        format!("the worktree starts from the last commit and lacks what is not committed: {}", listed(lacking))
+    });
+    Ok(Prepared { place, note })
 }
 
 async fn free_branch(git: &Git, root: &Path, name: &str) -> Result<String, Problem> {
@@ -181,20 +223,23 @@ pub fn slug(name: &str) -> String {
     if out.is_empty() { "session".to_owned() } else { out.to_owned() }
 }
 
-/// Removes a session's worktree and its branch when nothing on it would be lost.
+/// Removes a session's worktree and its branch when nothing on it would be lost. Returns the branch
+/// when it stays, because it has commits that are nowhere else.
 ///
 /// # Errors
 /// Git failed.
-pub async fn remove_worktree(git: &Git, place: &Place) -> Result<(), Problem> {
-    let (Some(repository), Some(branch)) = (&place.repository, &place.branch) else { return Ok(()) };
+pub async fn remove_worktree(git: &Git, place: &Place) -> Result<Option<String>, Problem> {
+    let (Some(repository), Some(branch)) = (&place.repository, &place.branch) else { return Ok(None) };
     if !repository.exists() {
-        return Ok(());
+        return Ok(None);
     }
     let dir = place.dir.to_string_lossy().into_owned();
     git.run(repository, &["worktree", "remove", "--force", &dir]).await?;
     // `-d` refuses a branch with commits that are nowhere else; it is left then.
     git.run(repository, &["branch", "-d", branch]).await?;
-    Ok(())
+    let reference = format!("refs/heads/{branch}");
+    let stays = git.run(repository, &["rev-parse", "--verify", "-q", &reference]).await?.ok();
+    Ok(stays.then(|| branch.clone()))
 }
 
 #[cfg(test)]
@@ -218,6 +263,15 @@ mod tests {
         };
         assert_eq!(automatic(None), Ok(Where::Scratch));
         assert_eq!(automatic(Some(&repository(&[]))), Ok(Where::Worktree));
-        assert!(automatic(Some(&repository(&["a"]))).unwrap_err().contains("uncommitted changes (1 files)"));
+        assert!(automatic(Some(&repository(&["a"]))).unwrap_err().contains("uncommitted changes (`a`)"));
+    }
+
+    #[test]
+    fn renamed_files_are_listed_once_by_their_new_name() {
+        let status = "R  neu.txt\0ää\0 M a b\0?? x/\0";
+        assert_eq!(uncommitted(status), ["neu.txt", "a b", "x/"]);
+        assert_eq!(uncommitted(""), Vec::<String>::new());
+        let many: Vec<String> = (1..8).map(|n| n.to_string()).collect();
+        assert_eq!(listed(&many), "`1`, `2`, `3`, `4`, `5` and 2 more");
     }
 }

@@ -92,10 +92,10 @@ pub fn plan(
         Some((_, cycle)) if cycle.detail.snapshot.is_some() => cycle.detail.snapshot.clone(),
         _ => snapshot_at(&events, &messages, rewind.cut).or_else(|| start_of(&belongs, record)),
     };
-    let (leaving, returning) = moved(record, home, &belongs, &messages, head, rewind.cut, &rewind)?;
+    let Moved { leaving, returning, effects } = moved(record, home, &belongs, &messages, head, rewind.cut, &rewind)?;
     Ok(Planned {
         to_other_branch: !cut.on_main_path || matches!(belongs, Belongs::Aside(..)),
-        not_rewound: effects(&messages, &leaving),
+        not_rewound: effects,
         trace: trace_id,
         record: rewind,
         leaving,
@@ -214,6 +214,14 @@ fn short(message: &Message) -> MessageHead {
     }
 }
 
+/// What a rewind does to messages.
+struct Moved {
+    leaving: Vec<MessageHead>,
+    returning: Vec<MessageHead>,
+    /// Effects of those that leave, which stay.
+    effects: Vec<String>,
+}
+
 /// What leaves the main path and what comes back, over all cycles that are put aside or restored.
 fn moved(
     record: &SessionRecord,
@@ -223,7 +231,7 @@ fn moved(
     head: Seq,
     cut: Seq,
     rewind: &RewindRecord,
-) -> Result<(Vec<MessageHead>, Vec<MessageHead>), Problem> {
+) -> Result<Moved, Problem> {
     let before: BTreeSet<Seq> = match belongs {
         Belongs::Current(_) => tree::path_to(messages, head).into_iter().collect(),
         Belongs::Aside(..) => BTreeSet::new(),
@@ -231,6 +239,7 @@ fn moved(
     let after: BTreeSet<Seq> = tree::path_to(messages, cut).into_iter().collect();
     let heads = |of: Vec<&Seq>| of.into_iter().map(|s| short(&messages[s])).collect::<Vec<_>>();
     let mut leaving = heads(before.difference(&after).collect());
+    let mut effects = effects(messages, before.difference(&after));
     let returning = heads(after.difference(&before).collect());
     let own = match belongs {
         Belongs::Current(cycle) | Belongs::Aside(_, cycle) => cycle.detail.worker_trace_id.clone(),
@@ -239,16 +248,18 @@ fn moved(
         let Some(trace) = cycle.detail.worker_trace_id.clone().filter(|t| Some(t) != own.as_ref()) else { continue };
         let meta = store::read_trace(&home.traces(), &trace)?;
         let others = store::read_messages(&home.traces(), &trace)?;
-        leaving.extend(tree::path_to(&others, meta.head_sequence).iter().map(|s| short(&others[s])));
+        let path = tree::path_to(&others, meta.head_sequence);
+        leaving.extend(path.iter().map(|s| short(&others[s])));
+        effects.extend(self::effects(&others, path.iter()));
     }
-    Ok((leaving, returning))
+    effects.truncate(SHOWN_EFFECTS);
+    Ok(Moved { leaving, returning, effects })
 }
 
 /// What commands did outside the folder stays done.
-fn effects(messages: &Messages, leaving: &[MessageHead]) -> Vec<String> {
+fn effects<'a>(messages: &Messages, leaving: impl Iterator<Item = &'a Seq>) -> Vec<String> {
     let mut out = Vec::new();
-    for head in leaving {
-        let Some(message) = messages.get(&head.sequence) else { continue };
+    for message in leaving.filter_map(|sequence| messages.get(sequence)) {
         for call in message.tool_calls() {
             if call.function.name.contains("bash") {
                 let arguments: serde_json::Value = serde_json::from_str(&call.function.arguments).unwrap_or_default();
@@ -257,7 +268,6 @@ fn effects(messages: &Messages, leaving: &[MessageHead]) -> Vec<String> {
             }
         }
     }
-    out.truncate(SHOWN_EFFECTS);
     out
 }
 

@@ -20,6 +20,7 @@ use crate::ids::{SnapshotId, TraceId};
 use crate::prompts::{Library, PromptError, PromptName, Section};
 use crate::stdx::bounded;
 use crate::stdx::clock::minute;
+use crate::trace::store;
 
 /// What the Worker of a cycle left, and the record of its files.
 #[derive(Clone, Debug)]
@@ -48,12 +49,15 @@ pub async fn run(
 ) -> Result<WorkerEnd, StepError> {
     let cwd = session.cwd()?;
     let existing = session.record().current().and_then(|c| c.detail.worker_trace_id.clone());
-    let (trace, messages) = match existing.filter(|id| session.home.traces().join(id.as_str()).exists()) {
-        Some(id) => (TraceChoice::Existing { id, after: None }, said.map(user).into_iter().collect()),
-        None => {
-            let id = session.new_trace(Role::Worker, cycle);
-            (TraceChoice::New(id), vec![user(&user_prompt(session, &cwd, input)?)])
-        }
+    let mut messages: Vec<ChatMessage> = said.map(user).into_iter().collect();
+    let roles = existing.as_ref().map(|id| store::path_roles(&session.home.traces(), id)).unwrap_or_default();
+    if !roles.contains(&ChatRole::User) {
+        // It is new, or its process ended before it had its task.
+        messages.insert(0, user(&user_prompt(session, &cwd, input)?));
+    }
+    let trace = match existing.filter(|_| roles.first() == Some(&ChatRole::System)) {
+        Some(id) => TraceChoice::Existing { id, after: None },
+        None => TraceChoice::New(session.new_trace(Role::Worker, cycle)),
     };
     let trace_id = trace.id().clone();
     let config = run_config(session, cycle, trace, &cwd).await?;

@@ -22,12 +22,13 @@ impl Supervisor {
         let lock = self.lock_home(&home, id)?;
         let recorder = Recorder::open(id.clone(), home.path(), self.surroundings.clock.clone())?;
         let record = home.load()?;
-        self.refuse_shared(&record.place, id)?;
+        let lock = lock.with_folder(self.lock_folder(&record.place)?);
         let profiles = PerRole {
             worker: self.profile(Some(&record.profiles.worker))?,
             checker: self.checker_profile(Some(&record.profiles.checker))?,
         };
         for cycle in &record.cycles {
+            crate::session::context::end_checks(&home, cycle.detail.number);
             for trace in [&cycle.detail.worker_trace_id, &cycle.detail.checker_trace_id].into_iter().flatten() {
                 if home.traces().join(trace.as_str()).join("meta.json").exists() {
                     crate::session::context::mend_trace(&home, &recorder, trace)?;
@@ -64,6 +65,14 @@ impl Supervisor {
             };
         }
         let message = message.map(|m| m.trim().to_owned()).filter(|m| !m.is_empty());
+        if let Some(text) = &message
+            && matches!(self.home(id)?.holder(), Some(Some(owner)) if owner.pid != std::process::id())
+        {
+            self.message(id, text.clone(), Deliver::NextStep).await?;
+            return Ok(Ack::Said {
+                text: format!("session {id} runs in another process; its Worker is told at its next step"),
+            });
+        }
         let session = self.open(id, overrides.headless)?;
         self.take_overrides(&session, &overrides).await?;
         let after = Self::ended(&session);

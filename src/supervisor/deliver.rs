@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::Supervisor;
 use super::read::{internal, unified};
 use crate::events::command::Ack;
-use crate::events::data::{ChangeKind, FileChange, PlaceKind, Verdict};
+use crate::events::data::{ChangeKind, FileChange, Place, PlaceKind, Verdict};
 use crate::events::problem::Problem;
 use crate::events::query::{ApplyPreview, FileDiff};
 use crate::ids::{SessionId, SnapshotId};
@@ -81,7 +81,7 @@ impl Supervisor {
             files_total: delivery.changes.len(),
             files: files?,
             conflicts,
-            refused: refusal(&record, &delivery, merges),
+            refused: pointless(&record, &delivery).or_else(|| unproven(&delivery)),
         })
     }
 
@@ -93,25 +93,26 @@ impl Supervisor {
         force: bool,
     ) -> Result<Ack, Problem> {
         let merges = to.is_none();
+        self.refuse_running(id)?;
         let (record, delivery) = self.delivery(id, cycle, to)?;
-        if self.here(id).is_some() {
-            return Err(Problem::usage(format!("session `{id}` is running")).hint("wait for it, or stop it first"));
-        }
         let merges = merges && record.place.kind == PlaceKind::Worktree;
-        if delivery.verdict != Some(Verdict::Passed) && !force {
-            let what = match delivery.verdict {
-                Some(verdict) => format!("cycle {} was not passed (its verdict is {})", delivery.cycle, verdict.word()),
-                None => format!("cycle {} is not verified", delivery.cycle),
-            };
-            return Err(Problem::usage(what)
+        if let Some(why) = pointless(&record, &delivery) {
+            return Err(Problem::usage(why).hint("there is nothing to bring home"));
+        }
+        if let Some(why) = unproven(&delivery).filter(|_| !force) {
+            return Err(Problem::usage(why)
                 .hint("look at the difference with --dry-run, then use --force if you want it all the same"));
         }
-        if let Some(why) = refusal(&record, &delivery, merges)
-            .filter(|_| delivery.changes.is_empty() || !merges && record.place.kind == PlaceKind::InPlace)
-        {
-            return Err(Problem::usage(why));
-        }
         if merges { self.merge(&record, &delivery).await } else { self.copy_home(id, delivery).await }
+    }
+
+    /// What runs, here or elsewhere, still changes.
+    fn refuse_running(&self, id: &SessionId) -> Result<(), Problem> {
+        if self.here(id).is_none() && self.home(id)?.holder().is_none() {
+            return Ok(());
+        }
+        Err(Problem::usage(format!("session `{id}` is running"))
+            .hint(format!("wait for it, or stop it first with `super-agent stop {id}`")))
     }
 
     async fn copy_home(&self, id: &SessionId, delivery: Delivery) -> Result<Ack, Problem> {
@@ -142,11 +143,7 @@ impl Supervisor {
                 .hint("use --to DIR to copy the files instead"));
         };
         let git = &self.git;
-        let checked_out = git.text(repository, &["symbolic-ref", "--short", "-q", "HEAD"]).await.unwrap_or_default();
-        if checked_out != *base {
-            return Err(Problem::usage(format!("{} is on `{checked_out}`, not on `{base}`", repository.display()))
-                .hint(format!("`git switch {base}` there, then apply again")));
-        }
+        self.ready_to_merge(place, repository, branch, base).await?;
         let newest = record.last_snapshot.as_ref() == Some(&delivery.snapshot);
         if !newest {
             return Err(Problem::usage("only the newest cycle of a worktree can be merged")
@@ -155,13 +152,20 @@ impl Supervisor {
         git.text(&place.dir, &["add", "-A"]).await?;
         if !git.run(&place.dir, &["diff", "--cached", "--quiet"]).await?.ok() {
             let message = format!("{}\n\nCycle {} of super-agent session {}.", record.name, delivery.cycle, record.id);
-            git.text(&place.dir, &self.with_identity(&["commit", "-q", "--no-verify", "-m", &message]).await).await?;
+            let commit = ["commit", "-q", "--no-verify", "-m", &message];
+            git.text(&place.dir, &self.with_identity(&place.dir, &commit).await).await?;
+        }
+        if git.run(repository, &["merge-base", "--is-ancestor", branch, "HEAD"]).await?.ok() {
+            return Ok(Ack::Said {
+                text: format!("`{branch}` is merged into `{base}` of {} already", repository.display()),
+            });
         }
         let merge = ["merge", "--no-ff", "--no-edit", "-q", branch.as_str()];
-        let merged = git.run(repository, &self.with_identity(&merge).await).await?;
+        let merged = git.run(repository, &self.with_identity(repository, &merge).await).await?;
         if !merged.ok() {
             let said =
                 format!("{}{}", String::from_utf8_lossy(&merged.stdout), String::from_utf8_lossy(&merged.stderr));
+            // There was no merge before this one, so none of the person's own is thrown away.
             git.run(repository, &["merge", "--abort"]).await?;
             return Err(Problem::usage(format!("`{branch}` does not merge into `{base}`: {}", said.trim()))
                 .hint("nothing was changed; commit or stash what is in the way, or merge the branch by hand"));
@@ -169,9 +173,32 @@ impl Supervisor {
         Ok(Ack::Said { text: format!("merged `{branch}` into `{base}` of {}", repository.display()) })
     }
 
+    /// Whether a merge can begin: both sides stand where the session left them, and no merge is
+    /// under way.
+    async fn ready_to_merge(&self, place: &Place, repository: &Path, branch: &str, base: &str) -> Result<(), Problem> {
+        if !place.dir.is_dir() {
+            return Err(Problem::usage(format!("the worktree {} is gone", place.dir.display()))
+                .hint("use --to DIR to copy the recorded files instead"));
+        }
+        for (dir, wanted) in [(repository, base), (place.dir.as_path(), branch)] {
+            let head = self.git.run(dir, &["symbolic-ref", "--short", "-q", "HEAD"]).await?;
+            let head = if head.ok() { format!("`{}`", head.text()) } else { "no branch".to_owned() };
+            if head != format!("`{wanted}`") {
+                return Err(Problem::usage(format!("{} is on {head}, not on `{wanted}`", dir.display()))
+                    .hint(format!("`git switch {wanted}` there, then apply again")));
+            }
+        }
+        if self.git.run(repository, &["rev-parse", "--verify", "-q", "MERGE_HEAD"]).await?.ok() {
+            return Err(Problem::usage(format!("a merge is under way in {}", repository.display()))
+                .hint("finish it, or `git merge --abort` it, then apply again"));
+        }
+        Ok(())
+    }
+
     /// Git refuses to commit without a name; a person who never set one still gets their result.
-    async fn with_identity<'a>(&self, arguments: &[&'a str]) -> Vec<&'a str> {
-        let known = self.git.run(Path::new("/"), &["config", "user.email"]).await.is_ok_and(|o| o.ok());
+    async fn with_identity<'a>(&self, dir: &Path, arguments: &[&'a str]) -> Vec<&'a str> {
+        let known = self.git.run(dir, &["config", "user.email"]).await.is_ok_and(|o| o.ok())
+            || self.git.run(dir, &["var", "GIT_COMMITTER_IDENT"]).await.is_ok_and(|o| o.ok());
         let mut all = if known {
             Vec::new()
         } else {
@@ -183,12 +210,18 @@ impl Supervisor {
 
     pub(super) async fn remove(&self, id: &SessionId) -> Result<Ack, Problem> {
         if self.here(id).is_some() {
-            return Err(Problem::usage(format!("session `{id}` is running")).hint("stop it first"));
+            return Err(Problem::usage(format!("session `{id}` is running"))
+                .hint(format!("stop it first with `super-agent stop {id}`")));
         }
         let home = self.home(id)?;
         let _lock = self.lock_home(&home, id)?;
+        let mut kept = None;
         if let Ok(record) = home.load() {
-            place::remove_worktree(&self.git, &record.place).await?;
+            if record.place.kind == PlaceKind::InPlace {
+                // An interrupted session may still hold the person's own.
+                archive::put_back(&record.place.dir, &home)?;
+            }
+            kept = place::remove_worktree(&self.git, &record.place).await?;
         }
         for dir in [
             self.surroundings.cache.join("check").join(id.as_str()),
@@ -199,10 +232,17 @@ impl Supervisor {
         std::fs::remove_dir_all(home.path()).map_err(|e| {
             Problem::internal(format!("{} can't be deleted: {e}", home.path().display())).hint("delete it by hand")
         })?;
-        Ok(Ack::Done)
+        Ok(match kept {
+            None => Ack::Done,
+            Some(branch) => {
+                Ack::Said { text: format!("branch `{branch}` stays: it has commits that are nowhere else") }
+            }
+        })
     }
 
     pub(super) async fn export(&self, id: &SessionId, file: Option<PathBuf>) -> Result<Ack, Problem> {
+        // A file that grows while it is packed would spoil the archive.
+        self.refuse_running(id)?;
         let home = self.home(id)?;
         let path = file.unwrap_or_else(|| PathBuf::from(format!("session-{id}.tar.gz")));
         let (from, to) = (home.path().to_owned(), path.clone());
@@ -229,41 +269,58 @@ fn choose(record: &SessionRecord, cycle: Option<u32>) -> Result<&CycleRecord, Pr
     }
 }
 
-fn refusal(record: &SessionRecord, delivery: &Delivery, merges: bool) -> Option<String> {
+/// Why there is nothing to bring home.
+fn pointless(record: &SessionRecord, delivery: &Delivery) -> Option<String> {
     if record.place.kind == PlaceKind::InPlace && delivery.target == record.place.dir {
         return Some(format!(
             "the session worked in {} itself; its files are there already",
             record.place.dir.display()
         ));
     }
-    if delivery.changes.is_empty() {
-        return Some("the session changed no files".to_owned());
-    }
-    let _ = merges;
+    delivery.changes.is_empty().then(|| "the session changed no files".to_owned())
+}
+
+/// Why the result needs a person's own word.
+fn unproven(delivery: &Delivery) -> Option<String> {
+    let cycle = delivery.cycle;
     match delivery.verdict {
         Some(Verdict::Passed) => None,
-        Some(verdict) => Some(format!("the verdict is {}; applying it needs --force", verdict.word())),
-        None => Some("the cycle is not verified; applying it needs --force".to_owned()),
+        Some(verdict) => {
+            Some(format!("cycle {cycle} was not passed (its verdict is {}); it needs --force", verdict.word()))
+        }
+        None => Some(format!("cycle {cycle} is not verified; it needs --force")),
     }
 }
 
-/// Files at the target that are neither as the session found them nor as it leaves them.
+/// Paths at the target where something stands that is neither as the session found it nor as it
+/// leaves it.
 fn conflicts(store: &SnapshotStore, delivery: &Delivery) -> Result<Vec<String>, Problem> {
-    let mut conflicts = Vec::new();
-    for change in &delivery.changes {
-        let there = std::fs::read(delivery.target.join(&change.path)).ok();
-        let known = |id: &SnapshotId| store.read(id, &change.path, u64::MAX).ok();
-        let fine = match &there {
-            None => true,
-            Some(content) => {
-                known(&delivery.first).as_ref() == Some(content) || known(&delivery.snapshot).as_ref() == Some(content)
+    let (first, last) =
+        (store.load(&delivery.first).map_err(internal)?, store.load(&delivery.snapshot).map_err(internal)?);
+    let is_known = |path: &str, there: &Path| {
+        [(&first, &delivery.first), (&last, &delivery.snapshot)].into_iter().any(|(manifest, id)| {
+            match manifest.get(path) {
+                Some(Node::File { .. }) => {
+                    there.is_file()
+                        && !there.is_symlink()
+                        && store.read(id, path, u64::MAX).ok() == std::fs::read(there).ok()
+                }
+                Some(Node::Link { target }) => std::fs::read_link(there).is_ok_and(|t| t == Path::new(&**target)),
+                Some(Node::Folder) => there.is_dir() && !there.is_symlink(),
+                None => false,
             }
-        };
-        if !fine {
-            conflicts.push(change.path.clone());
-        }
-    }
-    Ok(conflicts)
+        })
+    };
+    let clashes = |path: &str| {
+        let there = delivery.target.join(path);
+        // A link or file where a folder belongs would lead elsewhere.
+        let parents = Path::new(path).ancestors().skip(1).map(|p| delivery.target.join(p));
+        let is_astray = parents
+            .take_while(|p| *p != delivery.target)
+            .any(|p| std::fs::symlink_metadata(&p).is_ok_and(|meta| !meta.is_dir()));
+        is_astray || std::fs::symlink_metadata(&there).is_ok() && !is_known(path, &there)
+    };
+    Ok(delivery.changes.iter().map(|change| &change.path).filter(|path| clashes(path)).cloned().collect())
 }
 
 fn write_home(store: &SnapshotStore, delivery: &Delivery) -> Result<(usize, PathBuf), Problem> {
@@ -273,7 +330,7 @@ fn write_home(store: &SnapshotStore, delivery: &Delivery) -> Result<(usize, Path
         let path = delivery.target.join(&change.path);
         match (change.kind, manifest.get(&change.path)) {
             (ChangeKind::Deleted, _) => {
-                if path.is_file() {
+                if path.is_file() || path.is_symlink() {
                     std::fs::remove_file(&path)?;
                     count += 1;
                 }
@@ -287,8 +344,18 @@ fn write_home(store: &SnapshotStore, delivery: &Delivery) -> Result<(usize, Path
                 set_mode(&path, *mode)?;
                 count += 1;
             }
-            (ChangeKind::Added | ChangeKind::Modified, Some(Node::Link { .. } | Node::Folder) | None)
-            | (ChangeKind::Unchanged, _) => {}
+            (ChangeKind::Added | ChangeKind::Modified, Some(Node::Link { target })) => {
+                if let Some(parent) = path.parent() {
+                    std::fs::create_dir_all(parent)?;
+                }
+                if path.is_symlink() || path.is_file() {
+                    std::fs::remove_file(&path)?;
+                }
+                std::os::unix::fs::symlink(&**target, &path)?;
+                count += 1;
+            }
+            (ChangeKind::Added | ChangeKind::Modified, Some(Node::Folder)) => std::fs::create_dir_all(&path)?,
+            (ChangeKind::Added | ChangeKind::Modified, None) | (ChangeKind::Unchanged, _) => {}
         }
     }
     Ok((count, delivery.target.clone()))

@@ -1,28 +1,35 @@
 //! Making a new session out of what a person asked for: models, place, profiles, limits.
 
-use std::fs::{File, OpenOptions};
-use std::path::Path;
+use std::fs::{File, OpenOptions, TryLockError};
 use std::sync::Arc;
 
 use super::Supervisor;
 use crate::config::profiles::{DEFAULT, Profile};
 use crate::config::{BudgetConfig, Limits, PermissionSetting, PlaceSetting};
 use crate::events::command::{Ack, LaunchSpec, Where};
-use crate::events::data::{Budget, PermissionMode, Place, PlaceKind};
+use crate::events::data::{Budget, PermissionMode, Place, PlaceKind, Role};
 use crate::events::event::{Event, PerRole, SessionStart};
 use crate::events::problem::Problem;
 use crate::events::query::ModelChoice;
 use crate::events::recorder::Recorder;
 use crate::ids::{SESSION_ALPHABET, SESSION_ID_LEN, SessionId};
-use crate::session::context::Session;
+use crate::session::context::{Session, endpoint};
 use crate::session::home::{Home, LockError, Owner, SessionLock};
 use crate::session::models::{FORMAT, SessionRecord};
 use crate::session::orchestrator::Begin;
-use crate::session::place;
+use crate::session::place::{self, Prepared};
 use crate::stdx::{bounded, random};
 
 /// The Checker's profile when none is named.
 const CHECKER: &str = "checker";
+/// Who works on a new session.
+struct Chosen {
+    profiles: PerRole<Profile>,
+    models: PerRole<String>,
+    /// Why the Worker's model was chosen.
+    reason: String,
+    scripted: bool,
+}
 
 impl Supervisor {
     /// Starts a session.
@@ -37,11 +44,9 @@ impl Supervisor {
             worker: self.profile(spec.profiles.worker.as_deref())?,
             checker: self.checker_profile(spec.profiles.checker.as_deref())?,
         };
-        let (models, reason, scripted) = self.choose_models(&spec, &profiles).await?;
-        let name = spec.name.clone().unwrap_or_else(|| bounded::first_line(&spec.contract.objective, 60));
+        let chosen = self.choose_models(&spec, profiles).await?;
         let (id, home) = self.new_home()?;
-        let made = self.make(&spec, profiles, models, reason, scripted, name, &id, &home).await;
-        match made {
+        match self.make(&spec, chosen, &id, &home).await {
             Ok(session) => {
                 self.start(session, Begin::New);
                 Ok(Ack::Launched { session: id })
@@ -54,48 +59,56 @@ impl Supervisor {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one call, each argument named at its place")]
     async fn make(
         &self,
         spec: &LaunchSpec,
-        profiles: PerRole<Profile>,
-        models: PerRole<String>,
-        model_reason: String,
-        scripted: bool,
-        name: String,
+        chosen: Chosen,
         id: &SessionId,
         home: &Home,
     ) -> Result<Arc<Session>, Problem> {
         let lock = self.lock_home(home, id)?;
         let wanted = spec.place.unwrap_or_else(|| where_of(self.surroundings.config.place));
-        let workspace = place::prepare(&self.git, wanted, &spec.dir, home, &name).await?;
-        if let Err(problem) = self.refuse_shared(&workspace, id) {
+        let name = name_of(spec);
+        let prepared = place::prepare(&self.git, wanted, &spec.dir, home, &name).await?;
+        let workspace = prepared.place.clone();
+        let made = self.begin(spec, chosen, name, prepared, lock, id, home);
+        if made.is_err() {
             let _ = place::remove_worktree(&self.git, &workspace).await;
-            return Err(problem);
         }
-        let start = self.session_start(spec, &profiles, models, model_reason, scripted, name, workspace);
+        made
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one call, each argument named at its place")]
+    fn begin(
+        &self,
+        spec: &LaunchSpec,
+        chosen: Chosen,
+        name: String,
+        prepared: Prepared,
+        lock: SessionLock,
+        id: &SessionId,
+        home: &Home,
+    ) -> Result<Arc<Session>, Problem> {
+        let lock = lock.with_folder(self.lock_folder(&prepared.place)?);
+        let start = self.session_start(spec, &chosen, name, prepared.place);
         let recorder = Recorder::open(id.clone(), home.path(), self.surroundings.clock.clone())?;
         let envelope = recorder.record(None, None, Event::SessionStart(Box::new(start.clone())))?;
         let record = SessionRecord::start(&envelope, &start);
         home.save(&record)?;
-        Session::new(home.clone(), record, recorder, profiles, self.surroundings.clone(), lock, spec.headless)
+        let around = self.surroundings.clone();
+        let session = Session::new(home.clone(), record, recorder, chosen.profiles, around, lock, spec.headless)?;
+        if let Some(text) = prepared.note {
+            session.emit(None, None, Event::Note { text })?;
+        }
+        Ok(session)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one call, each argument named at its place")]
-    fn session_start(
-        &self,
-        spec: &LaunchSpec,
-        profiles: &PerRole<Profile>,
-        models: PerRole<String>,
-        model_reason: String,
-        scripted: bool,
-        name: String,
-        workspace: Place,
-    ) -> SessionStart {
+    fn session_start(&self, spec: &LaunchSpec, chosen: &Chosen, name: String, workspace: Place) -> SessionStart {
         let config = &self.surroundings.config;
+        let worker = &chosen.profiles.worker;
         let permission = spec
             .permission_mode
-            .unwrap_or_else(|| permission_of(profiles.worker.permission_mode.unwrap_or(config.permission_mode)));
+            .unwrap_or_else(|| permission_of(worker.permission_mode.unwrap_or(config.permission_mode)));
         let profile_name = |n: &Option<String>, otherwise: &str| n.clone().unwrap_or_else(|| otherwise.to_owned());
         SessionStart {
             format: FORMAT,
@@ -110,13 +123,13 @@ impl Supervisor {
                 worker: profile_name(&spec.profiles.worker, DEFAULT),
                 checker: profile_name(&spec.profiles.checker, CHECKER),
             },
-            models,
-            model_reason,
-            scripted,
+            models: chosen.models.clone(),
+            model_reason: chosen.reason.clone(),
+            scripted: chosen.scripted,
             max_cycles: spec.max_cycles.unwrap_or(config.max_cycles.0),
             max_turns: PerRole {
-                worker: spec.max_turns.or(profiles.worker.max_turns).unwrap_or(config.worker.max_turns),
-                checker: profiles.checker.max_turns.unwrap_or(config.checker.max_turns),
+                worker: spec.max_turns.or(worker.max_turns).unwrap_or(config.worker.max_turns),
+                checker: chosen.profiles.checker.max_turns.unwrap_or(config.checker.max_turns),
             },
             budget: budget_over(spec.budget, &config.budget),
             role_budgets: PerRole { worker: limits(&config.budget.worker), checker: limits(&config.budget.checker) },
@@ -145,40 +158,34 @@ impl Supervisor {
         }
     }
 
-    async fn choose_models(
-        &self,
-        spec: &LaunchSpec,
-        profiles: &PerRole<Profile>,
-    ) -> Result<(PerRole<String>, String, bool), Problem> {
+    async fn choose_models(&self, spec: &LaunchSpec, profiles: PerRole<Profile>) -> Result<Chosen, Problem> {
         let config = &self.surroundings.config;
         let models = &self.surroundings.models;
-        let named = |asked: &Option<String>, profile: &Profile, why: &str| {
-            let asked = asked.clone().map(|m| (m, "named at the launch".to_owned()));
-            asked
-                .or_else(|| profile.model_reference().map(|m| (m, "named in the profile".to_owned())))
-                .or_else(|| {
-                    (why == "worker").then(|| config.model.clone()).flatten().map(|m| (m, "configured".to_owned()))
-                })
-                .or_else(|| {
-                    (why == "checker")
-                        .then(|| config.checker_model.clone())
-                        .flatten()
-                        .map(|m| (m, "configured".to_owned()))
-                })
-        };
-        let (worker, reason) = match named(&spec.models.worker, &profiles.worker, "worker") {
-            Some(found) => found,
+        let asked = spec.models.worker.clone().map(|model| (model, "named at the launch"));
+        let chosen = asked
+            .or_else(|| profiles.worker.model_reference().map(|model| (model, "named in the profile")))
+            .or_else(|| config.model.clone().map(|model| (model, "configured")));
+        let (worker, reason) = match chosen {
+            Some((model, reason)) => (model, reason.to_owned()),
             None => {
                 let ModelChoice { model, reason } = models.default_choice().await?;
                 (model, reason)
             }
         };
-        let endpoint = |profile: &Profile| profile.endpoint_url();
-        let first = models.resolve(&worker, endpoint(&profiles.worker).as_deref()).await?;
-        let checker = named(&spec.models.checker, &profiles.checker, "checker").map_or(worker, |(model, _)| model);
-        let second = models.resolve(&checker, endpoint(&profiles.checker).as_deref()).await?;
+        let endpoint = |role, model: &str| endpoint(&profiles, role, model);
+        let first = models.resolve(&worker, endpoint(Role::Worker, &worker).as_deref()).await?;
+        // The Checker's is the Worker's unless somebody says otherwise (A20).
+        let checker = spec
+            .models
+            .checker
+            .clone()
+            .or_else(|| profiles.checker.model_reference())
+            .or_else(|| config.checker_model.clone());
+        let checker = checker.unwrap_or(worker);
+        let second = models.resolve(&checker, endpoint(Role::Checker, &checker).as_deref()).await?;
         let scripted = first.provider.is_scripted() || second.provider.is_scripted();
-        Ok((PerRole { worker: first.reference, checker: second.reference }, reason, scripted))
+        let models = PerRole { worker: first.reference, checker: second.reference };
+        Ok(Chosen { profiles, models, reason, scripted })
     }
 
     fn new_home(&self) -> Result<(SessionId, Home), Problem> {
@@ -206,28 +213,35 @@ impl Supervisor {
         })
     }
 
-    /// Two sessions must not work on one folder at once (architecture.md).
-    pub(super) fn refuse_shared(&self, place: &Place, id: &SessionId) -> Result<(), Problem> {
+    /// Two sessions must not work on one folder at once (architecture.md). None: the place is the
+    /// session's own.
+    pub(super) fn lock_folder(&self, place: &Place) -> Result<Option<File>, Problem> {
         if place.kind != PlaceKind::InPlace {
-            return Ok(());
+            return Ok(None);
         }
-        let file = self.lock_folder(&place.dir)?;
-        // Held as long as this process lives; the same session may take it again.
-        self.folders.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(id.clone(), file);
-        Ok(())
-    }
-
-    fn lock_folder(&self, dir: &Path) -> Result<File, Problem> {
         let folder = self.places.state.join("locks");
-        std::fs::create_dir_all(&folder)?;
-        let name = blake3::hash(dir.as_os_str().as_encoded_bytes()).to_hex();
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(folder.join(name.as_str()))?;
-        file.try_lock().map_err(|_| {
-            Problem::usage(format!("another session works in {}", dir.display()))
-                .hint("wait until it has ended, or use --worktree or --scratch")
-        })?;
-        Ok(file)
+        let name = blake3::hash(place.dir.as_os_str().as_encoded_bytes()).to_hex();
+        let file = folder.join(name.as_str());
+        let unusable = |e: std::io::Error| {
+            Problem::internal(format!("the lock {} can't be used: {e}", file.display()))
+                .hint("check that its folder may be written")
+        };
+        std::fs::create_dir_all(&folder).map_err(unusable)?;
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&file).map_err(unusable)?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Some(lock)),
+            Err(TryLockError::WouldBlock) => {
+                Err(Problem::usage(format!("another session works in {}", place.dir.display()))
+                    .hint("wait until it has ended, or use --worktree or --scratch"))
+            }
+            Err(TryLockError::Error(e)) => Err(unusable(e)),
+        }
     }
+}
+
+fn name_of(spec: &LaunchSpec) -> String {
+    let given = spec.name.as_deref().map(str::trim).filter(|name| !name.is_empty());
+    given.map_or_else(|| bounded::first_line(&spec.contract.objective, 60), str::to_owned)
 }
 
 /// The place a configuration asks for.

@@ -58,8 +58,6 @@ pub struct Supervisor {
     places: Places,
     git: Git,
     running: Mutex<HashMap<SessionId, Running>>,
-    /// Locks of folders worked in place, by session.
-    folders: Mutex<HashMap<SessionId, std::fs::File>>,
     /// Fires when a session begins or ends to run here.
     changed: Arc<Notify>,
     me: Weak<Supervisor>,
@@ -84,7 +82,6 @@ impl Supervisor {
             places,
             git,
             running: Mutex::default(),
-            folders: Mutex::default(),
             changed: Arc::new(Notify::new()),
             me: me.clone(),
         })
@@ -124,12 +121,13 @@ impl Supervisor {
         self.lock().insert(id.clone(), running);
         let me = self.me.clone();
         tokio::spawn(async move {
-            let outcome = orchestrator::drive(session, begin, cancel).await;
+            let outcome = orchestrator::drive(session.clone(), begin, cancel).await;
             if let Some(me) = me.upgrade() {
                 me.lock().remove(&id);
-                me.folders.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+                session.release();
                 me.changed.notify_waiters();
             }
+            drop(session);
             // After the session is out of the table: whoever waited may start it again.
             let _ = tx.send(Some(outcome));
         });

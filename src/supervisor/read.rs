@@ -178,9 +178,11 @@ impl Supervisor {
         let repository = place::repository(&self.git, dir).await;
         let configured = profile.model_reference().or_else(|| config.model.clone());
         let model = match configured {
-            Some(model) => self.surroundings.models.resolve(&model, profile.endpoint_url().as_deref()).await.map(|m| {
-                crate::events::query::ModelChoice { model: m.reference, reason: "it is configured".to_owned() }
-            }),
+            Some(model) => {
+                self.surroundings.models.resolve(&model, profile.endpoint_for(&model).as_deref()).await.map(|m| {
+                    crate::events::query::ModelChoice { model: m.reference, reason: "it is configured".to_owned() }
+                })
+            }
             None => self.surroundings.models.default_choice().await,
         };
         let auto_place = match super::launch::where_of(config.place) {

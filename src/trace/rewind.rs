@@ -129,6 +129,28 @@ pub fn record<'a>(
     })
 }
 
+/// The plan as a trace's events tell it, when `stored` is behind them after a crash. Statistics
+/// are those that were stored.
+pub fn mended_plan<'a>(events: impl Iterator<Item = &'a Envelope>, stored: &Plan) -> Option<Plan> {
+    let mut plan = Plan { mission: stored.mission.clone(), ..Plan::default() };
+    for envelope in events {
+        if let Event::GoalAdded { goal, .. } = &envelope.event {
+            plan.last_goal_id = plan.last_goal_id.max(goal.id.as_str().parse().unwrap_or(0));
+        }
+        let last_goal_id = plan.last_goal_id;
+        apply(&mut plan, &envelope.event);
+        plan.last_goal_id = plan.last_goal_id.max(last_goal_id);
+    }
+    plan.last_goal_id = plan.last_goal_id.max(stored.last_goal_id);
+    for goal in &mut plan.goals {
+        if let Some(known) = stored.get(&goal.id) {
+            goal.self_stats = known.self_stats.clone();
+            goal.cumulative_stats = known.cumulative_stats.clone();
+        }
+    }
+    (plan != *stored).then_some(plan)
+}
+
 fn end_of_own_changes(history: &History<'_>, sequence: Seq) -> u64 {
     let own = history.stored.get(&sequence).copied().unwrap_or(0);
     history.stored.values().copied().filter(|id| *id > own).min().unwrap_or(u64::MAX)

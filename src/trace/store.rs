@@ -18,6 +18,7 @@ use crate::events::event::Event;
 use crate::events::log;
 use crate::events::recorder::Recorder;
 use crate::ids::{GoalId, Seq, TraceId, message_id};
+use crate::llm::chat::ChatRole;
 use crate::stdx::atomic_file;
 
 /// Where traces are kept (B115).
@@ -121,13 +122,14 @@ impl FileSystemTraceStore {
 impl TraceStore for FileSystemTraceStore {
     fn create_trace(&self, trace: &Trace, plan: &Plan) -> io::Result<()> {
         let folder = self.folder(&trace.trace_id);
-        if folder.exists() {
+        if folder.join("meta.json").exists() {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("trace `{}` exists", trace.trace_id)));
         }
         fs::create_dir_all(folder.join("messages"))?;
         fs::create_dir_all(folder.join("outputs"))?;
-        self.update_trace(trace)?;
-        self.update_plan(&trace.trace_id, plan)
+        // `meta.json` last: where it is, the trace is whole.
+        self.update_plan(&trace.trace_id, plan)?;
+        self.update_trace(trace)
     }
 
     fn get_trace(&self, id: &TraceId) -> io::Result<Trace> {
@@ -208,6 +210,13 @@ pub fn read_messages(root: &Path, id: &TraceId) -> io::Result<Messages> {
     if paths.len() < 256 { paths.iter().map(read).collect() } else { paths.par_iter().map(read).collect() }
 }
 
+/// The roles of the messages on a trace's main path, from the root on; empty when a crash left the
+/// trace before anything of it was stored.
+pub fn path_roles(root: &Path, id: &TraceId) -> Vec<ChatRole> {
+    let (Ok(trace), Ok(messages)) = (read_trace(root, id), read_messages(root, id)) else { return Vec::new() };
+    tree::path_to(&messages, trace.head_sequence).iter().map(|s| messages[s].role).collect()
+}
+
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> io::Result<T> {
     let content = fs::read(path).map_err(|e| named(path, e))?;
     serde_json::from_slice(&content)
@@ -238,6 +247,11 @@ pub fn mend(store: &FileSystemTraceStore, id: &TraceId, session_journal: &Path) 
             lines.push(b'\n');
         }
         atomic_file::write(&copy, &lines)?;
+    }
+
+    let plan = store.get_plan(id)?;
+    if let Some(plan) = super::rewind::mended_plan(events.iter(), &plan) {
+        store.update_plan(id, &plan)?;
     }
 
     // A message file without its event was never shown; its number is used up all the same.

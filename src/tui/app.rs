@@ -116,7 +116,7 @@ impl App {
             self.draw_when_due()?;
             let happened = self.next(&mut signals).await;
             self.ui.time(self.clock.now());
-            if self.apply(happened)? == Next::Leave || self.apply_queued()? == Next::Leave {
+            if self.apply(happened)? == Next::Leave || self.apply_queued().await? == Next::Leave {
                 return Ok(());
             }
         }
@@ -169,8 +169,8 @@ impl App {
     }
 
     /// Takes along what is there already, so that one frame shows all of it.
-    fn apply_queued(&mut self) -> io::Result<Next> {
-        while let Some(event) = self.input.next().now_or_never() {
+    async fn apply_queued(&mut self) -> io::Result<Next> {
+        while let Poll::Ready(event) = self.poll_input().await {
             if self.apply(Happened::Input(event))? == Next::Leave {
                 return Ok(Next::Leave);
             }
@@ -182,6 +182,12 @@ impl App {
             return self.apply(happened);
         }
         Ok(Next::Go)
+    }
+
+    /// An event of the terminal that is there already. The stream wakes only whoever it first told
+    /// to wait, so it must always be asked in the name of this task.
+    async fn poll_input(&mut self) -> Poll<Option<io::Result<TerminalEvent>>> {
+        std::future::poll_fn(|cx| Poll::Ready(self.input.poll_next_unpin(cx))).await
     }
 
     fn draw_when_due(&mut self) -> io::Result<()> {

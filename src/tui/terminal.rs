@@ -83,6 +83,8 @@ impl Screenful {
     /// # Errors
     /// The terminal is gone.
     pub fn reenter(&mut self) -> io::Result<()> {
+        // Stopped by a signal of its own, it never left; what is pushed is popped once only.
+        leave_modes(&self.entered);
         enter_modes(self.mouse, &self.entered)?;
         self.clear()
     }

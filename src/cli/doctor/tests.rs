@@ -6,6 +6,7 @@ use toml::Table;
 
 use super::*;
 use crate::config::layers::{Request, load};
+use crate::config::profiles::Profiles;
 
 struct Scene {
     dir: tempfile::TempDir,
@@ -33,10 +34,12 @@ impl Scene {
     fn text(&self, model: Result<ModelChoice, Problem>) -> (String, Report) {
         let flags = Table::new();
         let loaded = load(&Request { environment: &self.environment, paths: &self.paths, file: None, flags: &flags });
+        let profiles = loaded.as_ref().ok().map(Profiles::load);
         let facts = Facts {
             environment: &self.environment,
             paths: &self.paths,
             config: loaded.as_ref(),
+            profiles: profiles.as_ref().and_then(|p| p.as_ref().err()),
             providers: vec![
                 ProviderLine {
                     name: "openai".into(),

@@ -38,8 +38,8 @@ pub struct Progress {
     paint: Paint,
     dir: Option<PathBuf>,
     max_cycles: u32,
-    /// Titles of calls whose result is still to come.
-    calls: HashMap<String, String>,
+    /// Calls whose result is still to come.
+    calls: HashMap<String, Called>,
     doing: Option<Doing>,
     ending: Option<Ending>,
 }
@@ -219,12 +219,13 @@ impl Progress {
     fn call(&mut self, role: Role, call: &ToolCallEvent, at: Timestamp) -> Vec<String> {
         let title = title(&call.tool, &call.title);
         self.doing = Some(Doing { what: format!("{} · {title}", role.word()), since: at });
-        self.calls.insert(call.tool_call_id.clone(), title);
+        self.calls.insert(call.tool_call_id.clone(), Called { own: short(&call.title), title });
         Vec::new()
     }
 
     fn result(&mut self, role: Role, result: &ToolResultEvent, at: Timestamp) -> Vec<String> {
-        let called = self.calls.remove(&result.tool_call_id).unwrap_or_else(|| sanitize_line(&result.tool));
+        let called = self.calls.remove(&result.tool_call_id);
+        let called = called.unwrap_or_else(|| Called { own: String::new(), title: sanitize_line(&result.tool) });
         if self.calls.is_empty() {
             self.doing = Some(Doing { what: format!("{} thinks", role.word()), since: at });
         }
@@ -236,8 +237,13 @@ impl Progress {
         };
         let took = self.faint(format!("({})", figures::time(result.duration_ms)));
         let outcome = short(&result.title);
-        let outcome = if outcome.is_empty() || outcome == called { String::new() } else { format!(" → {outcome}") };
-        vec![format!("    {} {called}{outcome} {took}", self.paint.tone(tone, mark))]
+        let said = match outcome.strip_prefix(&called.own) {
+            // The result says the call's words and what became of it.
+            Some(more) if !called.own.is_empty() => format!("{}{more}", called.title),
+            _ if outcome.is_empty() || outcome == called.title => called.title,
+            _ => format!("{} → {outcome}", called.title),
+        };
+        vec![format!("    {} {said} {took}", self.paint.tone(tone, mark))]
     }
 
     fn worker_complete(&mut self, result: &WorkerResult) -> Vec<String> {
@@ -307,6 +313,15 @@ impl Progress {
     fn bad(&self, text: String) -> String {
         self.paint.tone(Tone::Bad, text).into_owned()
     }
+}
+
+/// A call as it was announced.
+#[derive(Clone, Debug)]
+struct Called {
+    /// Its own title.
+    own: String,
+    /// The title with the tool's name.
+    title: String,
 }
 
 /// A foreign text on one line, safe and not too long.

@@ -234,6 +234,9 @@ fn every_variable_sets_the_key_it_names() {
 #[test]
 fn a_misspelt_variable_is_noticed() {
     let mut scene = Scene::new();
+    for known in [LOG_VARIABLE, SCRIPTED_DELAY_VARIABLE] {
+        scene.set(known, "0");
+    }
     scene.set("SUPER_AGENT_MODLE", "a/b");
     let notes = scene.load().unwrap().notes;
     assert_eq!(notes, ["the variable `SUPER_AGENT_MODLE` sets nothing; did you mean `SUPER_AGENT_MODEL`?"]);

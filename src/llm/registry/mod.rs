@@ -17,13 +17,11 @@ use super::http::{Auth, Endpoint, Http, Secret, without_password};
 use super::openai::OpenAi;
 use super::scripted::scenario::{EMBEDDED, Scenario};
 use super::scripted::{self, Scripted};
+use crate::config::layers::SCRIPTED_DELAY_VARIABLE;
 use crate::config::{Config, Protocol};
 use settings::Settings;
 
 pub use settings::Env;
-
-/// Scales the waits of scripted models: `0` plays without any.
-pub const SCRIPTED_DELAY_VARIABLE: &str = "SUPER_AGENT_SCRIPTED_DELAY";
 
 /// Whose error it is when no provider could be chosen.
 const NOBODY: &str = "model";

@@ -94,6 +94,8 @@ impl SnapshotStore {
         let index = Index::load(&dir.join("index"));
         let total = index.as_ref().map(|i| i.header.total);
         let exclude = options.exclude.iter().map(|path| root.join(path)).map(|p| fs::canonicalize(&p).unwrap_or(p));
+        // A folder around the working directory names what lies beside it, never all of it.
+        let exclude = exclude.filter(|path| !root.starts_with(path));
         let store = Self {
             rules: Rules {
                 beneath_git: options.beneath_git,

@@ -392,10 +392,13 @@ impl ActivityRows<'_> {
     }
 }
 
-/// The title without the tool's name, which stands before it.
+/// The title without its verb where the tool's name, which stands before it, says the same.
 fn title_of(call: &Call) -> String {
     let title = sanitize_line(&call.title);
-    title.strip_prefix(call.tool.as_str()).map(|rest| rest.trim_start().to_owned()).unwrap_or(title)
+    let (first, rest) = title.split_once(' ').unwrap_or((title.as_str(), ""));
+    let verb = first.trim_end_matches(':');
+    let said = call.tool.starts_with(verb) || ["run", "find", "search"].contains(&verb);
+    if said && !verb.is_empty() { rest.trim_start().to_owned() } else { title }
 }
 
 fn is_failure(end: &CallEnd) -> bool {

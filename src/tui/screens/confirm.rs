@@ -138,6 +138,6 @@ impl View for Confirm {
     }
 
     fn hints(&self, _cx: &Cx<'_>) -> Vec<Hint> {
-        hints(&[Action::Confirm, Action::Cancel])
+        hints(&[Action::Confirm, Action::Cancel, Action::Open, Action::Back])
     }
 }

@@ -308,7 +308,10 @@ impl View for Sessions {
             }
             Input::Mouse(event) => self.mouse(event, out),
             Input::Reply { query, result } => self.reply(&query, result),
-            Input::Done { command: Command::Remove { .. } | Command::Stop { .. }, result: Ok(Ack::Done) } => {
+            Input::Done {
+                command: Command::Remove { .. } | Command::Stop { .. },
+                result: Ok(Ack::Done | Ack::Said { .. }),
+            } => {
                 self.ask(out);
                 Handled::Yes
             }

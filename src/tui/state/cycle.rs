@@ -4,7 +4,9 @@ use jiff::Timestamp;
 
 use super::activity::{Activity, RowId};
 use super::plan::Plans;
-use crate::events::data::{CheckerResult, Deliverable, FileChange, Gate, Plan, Verdict, VerdictBy, WorkerResult};
+use crate::events::data::{
+    Artifact, ChangeKind, CheckerResult, Deliverable, FileChange, Gate, Plan, Verdict, VerdictBy, WorkerResult,
+};
 use crate::events::event::{CycleTotals, Envelope, Event, RewindRecord, Superseded};
 use crate::ids::{SnapshotId, TraceId};
 
@@ -104,7 +106,7 @@ impl Cycle {
                 path: artifact.path.clone(),
                 claimed: true,
                 exists: artifact.exists,
-                change: worker.changed.iter().find(|c| c.path == artifact.path).or(artifact.change.as_ref()).cloned(),
+                change: self.change_of(worker, artifact),
             })
             .collect();
         for change in &worker.changed {
@@ -114,6 +116,17 @@ impl Cycle {
             }
         }
         files
+    }
+
+    /// What this cycle did to a file, or how it differs from the session's start where that is
+    /// not known.
+    fn change_of(&self, worker: &WorkerResult, artifact: &Artifact) -> Option<FileChange> {
+        let own = worker.changed.iter().find(|c| c.path == artifact.path);
+        if own.is_none() && self.number > 1 && !worker.changed.is_empty() && artifact.exists {
+            let path = artifact.path.clone();
+            return Some(FileChange { path, kind: ChangeKind::Unchanged, added: None, removed: None });
+        }
+        own.or(artifact.change.as_ref()).cloned()
     }
 
     fn is(&self, superseded: &Superseded) -> bool {

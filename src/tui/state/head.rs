@@ -121,7 +121,7 @@ impl Head {
         let Some(status) = self.status else { return "opening".to_owned() };
         match (status, self.outcome) {
             (SessionStatus::Running, _) => "running".to_owned(),
-            (SessionStatus::Completed, _) => "completed".to_owned(),
+            (SessionStatus::Completed, _) => "passed".to_owned(),
             (SessionStatus::Stopped, Some(Outcome::Accepted)) => "accepted by you".to_owned(),
             (SessionStatus::Stopped, Some(Outcome::Budget)) => "stopped: budget used up".to_owned(),
             (SessionStatus::Stopped, Some(Outcome::NeedsHuman)) => "stopped: needs an answer".to_owned(),

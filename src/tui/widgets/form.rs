@@ -4,7 +4,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::{Position, Rect};
-use ratatui::style::{Modifier, Style};
+use ratatui::style::{Color, Modifier, Style};
 
 use super::editor::{Edited, Editor, EditorLook, Kind};
 use super::scroll::{Scroll, draw_bar};
@@ -329,9 +329,11 @@ fn copy(sheet: &Buffer, buffer: &mut Buffer, top: usize, area: Rect) {
         let Ok(from) = u16::try_from(top + usize::from(y)) else { return };
         for x in 0..area.width {
             if let (Some(cell), Some(target)) = (sheet.cell((x, from)), buffer.cell_mut((area.x + x, area.y + y))) {
-                let background = target.style();
+                let ground = target.bg;
                 *target = cell.clone();
-                target.set_style(background.patch(cell.style()));
+                if target.bg == Color::Reset {
+                    target.bg = ground;
+                }
             }
         }
     }

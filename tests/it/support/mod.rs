@@ -1,3 +1,5 @@
 //! What integration tests share.
 
+pub mod desk;
 pub mod provider_server;
+pub mod screen;

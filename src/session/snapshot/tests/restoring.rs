@@ -32,6 +32,19 @@ fn a_restore_can_be_undone_and_says_what_it_did() {
 }
 
 #[test]
+fn files_come_back_also_below_a_folder_that_is_left_out() {
+    let scene = Scene::new();
+    scene.write("a", "1\n");
+    let around = scene.root.parent().unwrap().to_owned();
+    let store = scene.store_with(WalkOptions { exclude: vec![around], ..WalkOptions::default() });
+    let first = store.take().unwrap().id;
+    scene.write("a", "2\n");
+    scene.write("b", "1\n");
+    store.restore(&first, &[]).unwrap();
+    assert_eq!((scene.read("a"), scene.read("b")), (Some("1\n".into()), None));
+}
+
+#[test]
 fn kept_paths_are_left_alone() {
     let scene = Scene::new();
     for path in ["a", "mine", "folder/x", "folder/y", "gone"] {

@@ -28,12 +28,13 @@ pub(super) struct Choice {
 pub(super) fn lines(preview: &RewindPreview, choice: &Choice, cx: &Cx<'_>, width: usize) -> Vec<Line<'static>> {
     let mut page = Page { cx, lines: Vec::new() };
     page.summary(preview, choice);
-    page.messages("Messages that leave the main path", &preview.leaving);
-    page.messages("Messages that come back", &preview.returning);
     page.names("Goals dropped", &preview.goals_dropped, Slot::GoalAbandoned);
     page.names("Goals to do again", &preview.goals_reset, Slot::GoalPending);
     page.files(preview, choice, width);
     page.names("Not rewound", &preview.not_rewound, Slot::Warning);
+    // Last, because they are many and the rest is short.
+    page.messages("Messages that leave the main path", &preview.leaving);
+    page.messages("Messages that come back", &preview.returning);
     page.lines
 }
 

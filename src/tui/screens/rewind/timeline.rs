@@ -7,7 +7,7 @@ use crate::stdx::text::sanitize_line;
 use crate::tui::screen::Cx;
 use crate::tui::theme::{Glyph, Slot};
 use crate::tui::time;
-use crate::tui::widgets::text::{cut_start, pad, pad_start};
+use crate::tui::widgets::text::{self, cut_start, pad, pad_start};
 
 /// One row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +110,8 @@ fn message(message: &TimelineMessage, cx: &Cx<'_>, width: usize) -> Line<'static
     spans.push(Span::styled(pad(&text, room - right), style));
     if right > 0 {
         let files = cut_start(&files, right - 2).into_owned();
-        spans.push(Span::styled(pad_start(&files, right), theme[Slot::TextLink]));
+        spans.push(Span::raw(" ".repeat(right - text::width(&files))));
+        spans.push(Span::styled(files, theme[Slot::TextLink]));
     }
     Line::from(spans)
 }

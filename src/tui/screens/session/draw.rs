@@ -146,7 +146,9 @@ impl Session {
         let key = |action| cx.key(Layer::Session, action);
         match pane {
             Pane::Plan => {
-                let goals = state.plans.current().map(|p| p.numbered()).unwrap_or_default();
+                let then = self.at_cycle.and_then(|number| state.view_at_cycle(number));
+                let plan = then.map_or_else(|| state.plans.current(), |view| view.plan);
+                let goals = plan.map(|p| p.numbered()).unwrap_or_default();
                 let all = goals.iter().filter(|g| g.number.is_some());
                 let done = all.clone().filter(|g| g.goal.status == crate::events::data::GoalStatus::Completed).count();
                 let all = all.count();
