@@ -186,6 +186,8 @@ fn the_preview_says_what_the_rewind_then_does_and_undoing_brings_everything_back
     let preview = rig.run(&["rewind", "last", "--trace", second, "--to", "8", "--dry-run"], 0).stdout;
     assert!(preview.contains("undoes an earlier rewind"), "{preview}");
     assert_eq!(below(&preview, "brought back:"), ["cycle 1", "cycle 2"], "{preview}");
+    let returning = below(&preview, "messages that come back:");
+    assert_eq!(returning.len(), 16, "6–13 of the first Worker, all of the second: {preview}");
     rig.run(&["rewind", "last", "--trace", second, "--to", "8"], 0);
     assert_eq!(rig.standing(), before);
     assert_order(&rig.session.journal());
