@@ -86,6 +86,10 @@ pub fn plan(
     let mut rewind = trace_rewind::record(events.iter(), &meta, &goals, &messages, to).map_err(Problem::usage)?;
     let cut = tree::safe_cut(&messages, head, to).map_err(Problem::usage)?;
     fill_cycles(&mut rewind, record, &belongs, &trace_id, message);
+    if rewind.undo {
+        // The end comes back as it was, also when its trace was only put aside and never cut.
+        rewind.goal_tree = trace_rewind::back_to(events.iter(), &meta, &goals, &messages, rewind.cut).goal_tree;
+    }
     rewind.message = message.map(str::to_owned);
     rewind.snapshot_before.clone_from(&record.last_snapshot);
     rewind.snapshot_after = match find_lineage_end(record, &trace_id, rewind.cut).filter(|_| rewind.undo) {
