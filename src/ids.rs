@@ -1,5 +1,5 @@
 //! Names of things: sessions, traces, messages, goals. Each is its own type, so none can be
-//! passed for another. Does not make ids; `stdx::ids` does, from a source that is passed in.
+//! passed for another. Does not make ids; `stdx::random` does, from a source that is passed in.
 
 use std::fmt;
 

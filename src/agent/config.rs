@@ -12,6 +12,9 @@ use crate::llm::Provider;
 use crate::llm::chat::Usage;
 use crate::tools::Shell;
 
+/// What a call costs in US dollars; none when the price is not known.
+pub type Price = Arc<dyn Fn(&Usage) -> Option<f64> + Send + Sync>;
+
 /// A model to call, with everything known of it.
 #[derive(Clone)]
 pub struct Model {
@@ -22,7 +25,7 @@ pub struct Model {
     /// `PROVIDER/MODEL`.
     pub reference: String,
     /// What a call costs in US dollars; none when the price is not known.
-    pub price: Arc<dyn Fn(&Usage) -> Option<f64> + Send + Sync>,
+    pub price: Price,
     /// Tries of one call in all (B106).
     pub attempts: u32,
 }

@@ -36,8 +36,6 @@ pub struct Executor<'a> {
     pub doom: DoomLoop,
     /// Number of the next call.
     pub next_number: u32,
-    /// Tools allowed for the rest of the session.
-    pub allowed: Vec<String>,
     /// What was called so far.
     pub records: Vec<CallRecord>,
 }
@@ -242,7 +240,7 @@ impl Executor<'_> {
                 return Ok(Consent::Refused("this session only reads (permission mode `plan`)".to_owned()));
             }
         };
-        if !asks || self.allowed.contains(&planned.tool) {
+        if !asks || self.ports.permissions.is_allowed(&planned.tool) {
             return Ok(Consent::Given);
         }
         let question = PermissionQuestion {
@@ -264,11 +262,7 @@ impl Executor<'_> {
         let Some(answer) = answer else { return Ok(Consent::Nobody) };
         scribe.event(Event::PermissionAnswer { request_id: planned.call.id.clone(), answer: answer.clone() })?;
         Ok(match answer {
-            Permission::AllowOnce => Consent::Given,
-            Permission::AllowSession => {
-                self.allowed.push(planned.tool.clone());
-                Consent::Given
-            }
+            Permission::AllowOnce | Permission::AllowSession => Consent::Given,
             Permission::Refuse { reason } if reason.is_empty() => {
                 Consent::Refused("the person refused this call; find another way or finish without it".to_owned())
             }

@@ -188,7 +188,7 @@ impl Machine {
         if self.turn >= self.limits.turns {
             return self.finish(effects, Ending::TurnLimit);
         }
-        if self.turn % PLAN_EVERY == 0 {
+        if self.turn.is_multiple_of(PLAN_EVERY) {
             effects.push(Effect::InjectPlan);
         }
         self.turn += 1;

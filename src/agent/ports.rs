@@ -46,6 +46,9 @@ pub struct PermissionQuestion {
 /// Who can be asked for consent.
 #[async_trait]
 pub trait Permissions: Send + Sync {
+    /// Whether the person allowed this tool for the rest of the session.
+    fn is_allowed(&self, tool: &str) -> bool;
+
     /// Waits for the person's decision; none: nobody is there to decide.
     async fn ask(&self, question: PermissionQuestion) -> Option<Permission>;
 }

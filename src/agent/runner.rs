@@ -275,7 +275,6 @@ impl Runner {
             prompts: &self.prompts,
             doom: DoomLoop::default(),
             next_number: config.first_call,
-            allowed: Vec::new(),
             records: Vec::new(),
         }
     }

@@ -115,8 +115,11 @@ impl Show {
     fn event(&mut self, envelope: &Envelope) -> bool {
         match self {
             Self::Json(lines) => matches!(lines.write(envelope), Ok(Reader::Listening)),
-            // A closed standard error must not end the work.
-            Self::People(progress) => progress.event(envelope).is_ok() || true,
+            Self::People(progress) => {
+                // A closed standard error must not end the work.
+                let _ = progress.event(envelope);
+                true
+            }
         }
     }
 

@@ -16,6 +16,7 @@ use crate::config::layers::{self, Loaded, Request};
 use crate::config::paths::Paths;
 use crate::config::profiles::Profiles;
 use crate::config::roots;
+use crate::config::{Config, SandboxLevel};
 use crate::events::problem::Problem;
 use crate::events::query::ModelChoice;
 use crate::llm::error::{ErrorKind, ProviderError};
@@ -79,6 +80,7 @@ pub fn build(arguments: &Arguments) -> Result<World, Problem> {
     let mut notes = loaded.notes.clone();
     notes.extend(profiles.notes.iter().cloned());
     notes.extend(warnings);
+    notes.extend(without_effect(&loaded)?);
     let places = places(&loaded, &environment, &paths)?;
     let surroundings = Surroundings {
         config: Arc::new(loaded.config.clone()),
@@ -97,6 +99,29 @@ pub fn build(arguments: &Arguments) -> Result<World, Problem> {
     };
     let supervisor = Supervisor::new(surroundings, profiles, places);
     Ok(World { environment, paths, loaded, registry, supervisor, notes, log })
+}
+
+/// Settings that this version takes and can't carry out: promises of containment are refused,
+/// the rest is said.
+fn without_effect(loaded: &Loaded) -> Result<Vec<String>, Problem> {
+    let (config, defaults) = (&loaded.config, Config::default());
+    if matches!(config.sandbox.level, SandboxLevel::Strict | SandboxLevel::Files) {
+        return Err(Problem::usage("commands can't be confined in this version, and `sandbox.level` asks for it")
+            .hint("set `sandbox.level` to `auto` or `none`; file tools stay in the working directory all the same"));
+    }
+    let idle = [
+        ("worker.continuity", config.worker.continuity != defaults.worker.continuity),
+        ("utility_model", config.utility_model.is_some()),
+        ("compaction", config.compaction != defaults.compaction),
+        ("secrets", !config.secrets.is_empty()),
+        ("sandbox.read, sandbox.write, sandbox.network", {
+            let set = &config.sandbox;
+            !set.read.is_empty() || !set.write.is_empty() || !set.network
+        }),
+        ("checker.network", config.checker.network),
+    ];
+    let set = idle.into_iter().filter(|(_, set)| *set);
+    Ok(set.map(|(key, _)| format!("`{key}` is set, but this version does not act on it yet")).collect())
 }
 
 /// The environment of tools: the person's, without any provider's key.

@@ -73,7 +73,8 @@ pub struct McpServer {
 impl Profile {
     /// `PROVIDER/MODEL`, when the profile names a model.
     pub fn model_reference(&self) -> Option<String> {
-        let model = self.model.as_deref()?;
+        // A provider alone means its default model.
+        let Some(model) = self.model.as_deref() else { return self.provider.clone() };
         match &self.provider {
             Some(provider) if !model.starts_with(&format!("{provider}/")) => Some(format!("{provider}/{model}")),
             _ => Some(model.to_owned()),

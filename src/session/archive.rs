@@ -58,7 +58,7 @@ pub fn put_aside(cwd: &Path, home: &Home) -> io::Result<bool> {
 pub fn put_aside_for_resume(cwd: &Path, home: &Home, step: &Step) -> io::Result<()> {
     match step {
         Step::Start { .. } => put_aside(cwd, home).map(|_| ()),
-        Step::Work { .. } | Step::Check { .. } | Step::End(_) => Ok(()),
+        Step::Work { .. } | Step::Check { .. } => Ok(()),
     }
 }
 

@@ -197,6 +197,8 @@ async fn ask_model(
     let prompts = &session.surroundings.prompts;
     let system = prompts.render(PromptName::CheckerSystem, Section::System, &[]);
     let system = system.map_err(|e| StepError::Internal(e.to_string()))?;
+    let own = session.profiles.checker.prompt.system.as_deref().unwrap_or_default();
+    let system = format!("{own}\n\n{system}").trim_start().to_owned();
     let settings = session.tool_settings(&trace, copy);
     std::fs::create_dir_all(&settings.temp)?;
     let profile = &session.profiles.checker;

@@ -1,7 +1,7 @@
 //! One session in memory: its home, its record (folded from its journal as it is written), and
 //! what its runs need. Carries nothing out; `orchestrator` does.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -168,7 +168,9 @@ impl Session {
     /// There is no such provider, or its key is missing.
     pub async fn model(&self, role: Role, reference: &str) -> Result<Model, Problem> {
         let profile = self.profiles.of(role);
-        let named = profile.model_reference().is_none_or(|named| reference.ends_with(&named));
+        let named = profile
+            .model_reference()
+            .is_none_or(|named| reference.ends_with(&named) || reference.starts_with(&format!("{named}/")));
         let endpoint = profile.endpoint_url().filter(|_| named);
         self.surroundings.models.resolve(reference, endpoint.as_deref()).await
     }
@@ -211,7 +213,8 @@ impl Session {
 
     fn spent(&self, role: Role) -> (Totals, Totals, u64) {
         let record = self.record();
-        (record.totals, *record.role_totals.of(role), record.running_ms(self.surroundings.clock.now()))
+        let ran_ms = record.totals_at(self.surroundings.clock.now()).duration_ms;
+        (record.totals, *record.role_totals.of(role), ran_ms)
     }
 
     fn warn_once(&self, budget: &str, percent: u32) {
@@ -271,7 +274,7 @@ const WARN_AT: u32 = 80;
 
 impl Meter for Session {
     fn exhausted(&self, role: Role) -> Option<String> {
-        let (total, own, running_ms) = self.spent(role);
+        let (total, own, ran_ms) = self.spent(role);
         let (budget, role_budget) = {
             let record = self.record();
             (record.budget, *record.role_budgets.of(role))
@@ -281,7 +284,7 @@ impl Meter for Session {
             let uses = [
                 ("tokens", budget.tokens.map(|b| (spent.tokens() as f64, b as f64))),
                 ("usd", budget.usd.map(|b| (spent.cost_usd, b))),
-                ("time", time_use(budget, running_ms, name)),
+                ("time", time_use(budget, ran_ms, own.duration_ms, name)),
             ];
             for (kind, usage) in uses {
                 let Some((used, limit)) = usage else { continue };
@@ -298,39 +301,56 @@ impl Meter for Session {
     }
 }
 
-/// Time counts for the stretch that runs; a role's own time is not told apart from it.
-fn time_use(budget: Budget, running_ms: u64, name: &str) -> Option<(f64, f64)> {
-    let limit = budget.time_ms.filter(|_| name == "session")?;
-    Some((running_ms as f64 / 1000.0, limit as f64 / 1000.0))
+/// Time counts over all stretches of running; a role's own time is that of its calls.
+fn time_use(budget: Budget, ran_ms: u64, own_ms: u64, name: &str) -> Option<(f64, f64)> {
+    let used = if name == "session" { ran_ms } else { own_ms };
+    Some((used as f64 / 1000.0, budget.time_ms? as f64 / 1000.0))
 }
 
 /// Where permission requests wait for a person.
 #[derive(Debug)]
 pub struct PermissionDesk {
     headless: bool,
-    waiting: Mutex<HashMap<String, oneshot::Sender<Permission>>>,
+    waiting: Mutex<HashMap<String, Asked>>,
+    allowed: Mutex<BTreeSet<String>>,
+}
+
+/// A call that waits for its answer.
+#[derive(Debug)]
+struct Asked {
+    tool: String,
+    answer: oneshot::Sender<Permission>,
 }
 
 impl PermissionDesk {
     fn new(headless: bool) -> Self {
-        Self { headless, waiting: Mutex::default() }
+        Self { headless, waiting: Mutex::default(), allowed: Mutex::default() }
     }
 
     /// Hands a decision to the call that waits for it. False when none does.
     pub fn answer(&self, request_id: &str, answer: Permission) -> bool {
-        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(request_id);
-        waiting.is_some_and(|tx| tx.send(answer).is_ok())
+        let asked = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(request_id);
+        let Some(asked) = asked else { return false };
+        if answer == Permission::AllowSession {
+            self.allowed.lock().unwrap_or_else(PoisonError::into_inner).insert(asked.tool);
+        }
+        asked.answer.send(answer).is_ok()
     }
 }
 
 #[async_trait]
 impl Permissions for PermissionDesk {
+    fn is_allowed(&self, tool: &str) -> bool {
+        self.allowed.lock().unwrap_or_else(PoisonError::into_inner).contains(tool)
+    }
+
     async fn ask(&self, question: PermissionQuestion) -> Option<Permission> {
         if self.headless {
             return None;
         }
         let (tx, rx) = oneshot::channel();
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(question.request_id, tx);
+        let asked = Asked { tool: question.tool, answer: tx };
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(question.request_id, asked);
         rx.await.ok()
     }
 }

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::models::{CycleRecord, SessionRecord};
-use crate::events::data::{CheckerResult, Contract, Outcome, Verdict, WorkerResult};
+use crate::events::data::{CheckerResult, Contract, Verdict, WorkerResult};
 
 /// A step of a session.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,8 +26,6 @@ pub enum Step {
         /// The cycle.
         cycle: u32,
     },
-    /// End.
-    End(Outcome),
 }
 
 /// What follows a verdict (A2): a pass completes; with cycles left another begins; else it failed.

@@ -127,8 +127,8 @@ mod tests {
         let ran = call(1, "ls", Ended::Ran, 0);
         check(&["a [1]"], &[], Some("no tool was run"));
         check(&["a [1]"], &[call(1, "ls", Ended::Refused, 0)], Some("no tool was run"));
-        check(&["a", "b [7]"], &[ran.clone()], Some("no item"));
-        check(&["a [1]"], &[ran.clone()], None);
+        check(&["a", "b [7]"], std::slice::from_ref(&ran), Some("no item"));
+        check(&["a [1]"], std::slice::from_ref(&ran), None);
         let red = call(2, "cargo test", Ended::Ran, 101);
         check(&["a [1]"], &[ran.clone(), red.clone()], Some("`cargo test` failed"));
         check(&["a [1]"], &[ran, red, call(3, "cargo test", Ended::Ran, 0)], None);

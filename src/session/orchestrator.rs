@@ -58,7 +58,7 @@ pub async fn drive(session: Arc<Session>, begin: Begin, cancel: CancellationToke
 /// Ends the stretch when its time is used up.
 async fn watch_time(session: Arc<Session>, stretch: CancellationToken, out_of_time: Arc<AtomicBool>) {
     let Some(limit) = session.record().budget.time_ms else { return };
-    let used = session.record().running_ms(session.surroundings.clock.now());
+    let used = session.record().totals_at(session.surroundings.clock.now()).duration_ms;
     tokio::time::sleep(Duration::from_millis(limit.saturating_sub(used))).await;
     out_of_time.store(true, Ordering::Release);
     stretch.cancel();
@@ -121,7 +121,6 @@ async fn run(session: &Session, begin: Begin, cancel: &CancellationToken) -> Res
                 Ok(step) => step,
                 Err(end) => return Ok(end),
             },
-            Step::End(_) => return Ok(End::Fail("there is nothing left to do".to_owned())),
         };
     }
 }
@@ -156,7 +155,7 @@ fn reopen(session: &Session, after: Outcome, message: Option<String>, resume: &R
     let from = match &resume.step {
         Step::Start { .. } => "cycle",
         Step::Work { .. } => "worker",
-        Step::Check { .. } | Step::End(_) => "checker",
+        Step::Check { .. } => "checker",
     };
     let event = Event::SessionResumed {
         after,

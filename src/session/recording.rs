@@ -98,13 +98,8 @@ fn publish(recorder: &Recorder, cycle: u32, trace: &TraceId, sequence: Option<Se
     changed.truncate(LISTED.0);
     let mut not_captured = taken.not_captured;
     not_captured.truncate(LISTED.1);
-    let event = Event::Snapshot {
-        snapshot: taken.id,
-        sequence,
-        changed,
-        changed_total: taken.changed_total as u64,
-        not_captured,
-    };
+    let event =
+        Event::Snapshot { snapshot: taken.id, sequence, changed, changed_total: taken.changed_total, not_captured };
     // When the journal can't be written the run ends at its next message.
     let _ = recorder.record(Some(cycle), Some(trace), event);
 }

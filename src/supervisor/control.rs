@@ -25,7 +25,7 @@ impl Supervisor {
         self.refuse_shared(&record.place, id)?;
         let profiles = PerRole {
             worker: self.profile(Some(&record.profiles.worker))?,
-            checker: self.profile(Some(&record.profiles.checker))?,
+            checker: self.checker_profile(Some(&record.profiles.checker))?,
         };
         for cycle in &record.cycles {
             crate::session::context::end_checks(&home, cycle.detail.number);

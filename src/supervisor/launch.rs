@@ -21,6 +21,9 @@ use crate::session::orchestrator::Begin;
 use crate::session::place;
 use crate::stdx::{bounded, random};
 
+/// The Checker's profile when none is named.
+const CHECKER: &str = "checker";
+
 impl Supervisor {
     /// Starts a session.
     pub(super) async fn launch(&self, spec: LaunchSpec) -> Result<Ack, Problem> {
@@ -32,7 +35,7 @@ impl Supervisor {
         }
         let profiles = PerRole {
             worker: self.profile(spec.profiles.worker.as_deref())?,
-            checker: self.profile(spec.profiles.checker.as_deref())?,
+            checker: self.checker_profile(spec.profiles.checker.as_deref())?,
         };
         let (models, reason, scripted) = self.choose_models(&spec, &profiles).await?;
         let name = spec.name.clone().unwrap_or_else(|| bounded::first_line(&spec.contract.objective, 60));
@@ -93,7 +96,7 @@ impl Supervisor {
         let permission = spec
             .permission_mode
             .unwrap_or_else(|| permission_of(profiles.worker.permission_mode.unwrap_or(config.permission_mode)));
-        let profile_name = |n: &Option<String>| n.clone().unwrap_or_else(|| DEFAULT.to_owned());
+        let profile_name = |n: &Option<String>, otherwise: &str| n.clone().unwrap_or_else(|| otherwise.to_owned());
         SessionStart {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -104,8 +107,8 @@ impl Supervisor {
             workspace,
             launched_from: spec.dir.clone(),
             profiles: PerRole {
-                worker: profile_name(&spec.profiles.worker),
-                checker: profile_name(&spec.profiles.checker),
+                worker: profile_name(&spec.profiles.worker, DEFAULT),
+                checker: profile_name(&spec.profiles.checker, CHECKER),
             },
             models,
             model_reason,
@@ -113,7 +116,7 @@ impl Supervisor {
             max_cycles: spec.max_cycles.unwrap_or(config.max_cycles.0),
             max_turns: PerRole {
                 worker: spec.max_turns.or(profiles.worker.max_turns).unwrap_or(config.worker.max_turns),
-                checker: config.checker.max_turns,
+                checker: profiles.checker.max_turns.unwrap_or(config.checker.max_turns),
             },
             budget: budget_over(spec.budget, &config.budget),
             role_budgets: PerRole { worker: limits(&config.budget.worker), checker: limits(&config.budget.checker) },
@@ -131,6 +134,15 @@ impl Supervisor {
                 None => problem,
             }
         })
+    }
+
+    /// The Checker's profile: the one named, else the one called `checker`, else nothing but the
+    /// configuration. The Worker's profile is not the Checker's (A20).
+    pub(super) fn checker_profile(&self, name: Option<&str>) -> Result<Profile, Problem> {
+        match name {
+            Some(name) if name != CHECKER => self.profile(Some(name)),
+            _ => Ok(self.profiles.get(CHECKER).cloned().unwrap_or_default()),
+        }
     }
 
     async fn choose_models(

@@ -1,5 +1,5 @@
 //! The tools that come with the program, one file each. A new one is a file here and a line in
-//! [`all`].
+//! `all`.
 
 mod bash;
 mod file_edit;
