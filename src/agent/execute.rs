@@ -161,7 +161,7 @@ impl Executor<'_> {
                 (outcome, started)
             }
         });
-        let outcomes = join_all(runs).await;
+        let outcomes = scribe.keep_up(join_all(runs)).await?;
         if cancel.is_cancelled() && outcomes.iter().any(|(o, _)| o.ended == Ended::Stopped) {
             return Ok(Round::Stopped);
         }
@@ -208,7 +208,8 @@ impl Executor<'_> {
         }
         let started = Instant::now();
         let cx = ToolCx { call_id: call.id.clone(), ..self.cx.clone() };
-        let outcome = self.toolset.run(&cx, &call.function.name, &call.function.arguments).await;
+        let run = self.toolset.run(&cx, &call.function.name, &call.function.arguments);
+        let outcome = scribe.keep_up(run).await?;
         if outcome.ended == Ended::Stopped {
             // No result is recorded: the call is healed when the trace goes on (B43). What it did
             // to the files until then is.
@@ -255,6 +256,7 @@ impl Executor<'_> {
             tool: question.tool.clone(),
             arguments: bounded::preview(&question.arguments, PREVIEW_BYTES),
         })?;
+        scribe.catch_up()?;
         let answer = tokio::select! {
             answer = self.ports.permissions.ask(question) => answer,
             () = cancel.cancelled() => return Ok(Consent::Stopped),

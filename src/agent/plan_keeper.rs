@@ -19,7 +19,13 @@ pub struct PlanKeeper {
     clock: Arc<dyn Clock>,
     trace: TraceId,
     cycle: u32,
-    plan: Mutex<Plan>,
+    kept: Mutex<Kept>,
+}
+
+struct Kept {
+    plan: Plan,
+    /// Whether `goal.json` is behind.
+    is_behind: bool,
 }
 
 impl PlanKeeper {
@@ -31,29 +37,30 @@ impl PlanKeeper {
         cycle: u32,
         plan: Plan,
     ) -> Self {
-        Self { store, clock, trace, cycle, plan: Mutex::new(plan) }
+        Self { store, clock, trace, cycle, kept: Mutex::new(Kept { plan, is_behind: false }) }
     }
 
     /// The goal in focus.
     pub fn focus(&self) -> Option<GoalId> {
-        self.lock().current_id.clone()
+        self.lock().plan.current_id.clone()
     }
 
     /// Whether there is no goal yet.
     pub fn is_empty(&self) -> bool {
-        self.lock().goals.is_empty()
+        self.lock().plan.goals.is_empty()
     }
 
     /// The plan as text and the description of the goal in focus; none when it is empty.
     pub fn for_injection(&self) -> Option<(String, String)> {
-        let plan = self.lock();
+        let kept = self.lock();
+        let plan = &kept.plan;
         if plan.goals.is_empty() {
             return None;
         }
         let focus = plan.numbered().into_iter().find(|n| plan.current_id.as_ref() == Some(&n.goal.id));
         let focus =
             focus.map(|n| format!("{} {}", n.number.unwrap_or_default(), n.goal.description)).unwrap_or_default();
-        Some((goal_tree::to_prompt(&plan, Detail::Compact), focus))
+        Some((goal_tree::to_prompt(plan, Detail::Compact), focus))
     }
 
     /// Adds a goal in focus when the model works without a plan (B29).
@@ -61,25 +68,35 @@ impl PlanKeeper {
     /// # Errors
     /// The change could not be journalled.
     pub fn ensure_root(&self) -> io::Result<()> {
-        let mut plan = self.lock();
+        let mut kept = self.lock();
+        let plan = &mut kept.plan;
         if !plan.goals.is_empty() {
             return Ok(());
         }
         let description = bounded::first_line(&plan.mission, 80);
         let description = if description.is_empty() { "the task".to_owned() } else { description };
-        let events = goal_tree::add_root(&mut plan, &description, self.clock.now());
-        self.publish(&plan, &events)
+        let events = goal_tree::add_root(plan, &description, self.clock.now());
+        self.publish(plan, &events)
     }
 
-    /// Adds what a message cost to its goal.
+    /// Adds what a message cost to its goal. On disk with [`PlanKeeper::catch_up`].
+    pub fn charge(&self, goal: Option<&GoalId>, stats: &GoalStats) {
+        let Some(goal) = goal else { return };
+        let mut kept = self.lock();
+        goal_tree::charge(&mut kept.plan, goal, stats);
+        kept.is_behind = true;
+    }
+
+    /// Writes `goal.json` when it is behind.
     ///
     /// # Errors
-    /// The plan can't be written.
-    pub fn charge(&self, goal: Option<&GoalId>, stats: &GoalStats) -> io::Result<()> {
-        let Some(goal) = goal else { return Ok(()) };
-        let mut plan = self.lock();
-        goal_tree::charge(&mut plan, goal, stats);
-        self.store.update_plan(&self.trace, &plan)
+    /// It can't be written.
+    pub fn catch_up(&self) -> io::Result<()> {
+        let mut kept = self.lock();
+        if std::mem::take(&mut kept.is_behind) {
+            self.store.update_plan(&self.trace, &kept.plan)?;
+        }
+        Ok(())
     }
 
     fn publish(&self, plan: &Plan, events: &[PlanEvent]) -> io::Result<()> {
@@ -97,9 +114,9 @@ impl PlanKeeper {
         self.store.update_plan(&self.trace, plan)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Plan> {
+    fn lock(&self) -> MutexGuard<'_, Kept> {
         // A std mutex: held for a change of the plan and its lines in the journal, never across an await.
-        self.plan.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -112,11 +129,12 @@ impl Goals for PlanKeeper {
         };
         let GoalChange { reason, under, after, focus, done, abandon, .. } = change;
         let wanted = PlanChange { add, reason, under, after, focus, done, abandon };
-        let mut plan = self.lock();
-        let mut draft = plan.clone();
+        let mut kept = self.lock();
+        let mut draft = kept.plan.clone();
         let events = goal_tree::change(&mut draft, &wanted, self.clock.now())?;
         self.publish(&draft, &events).map_err(|e| format!("the plan could not be stored: {e}"))?;
-        *plan = draft;
-        Ok(goal_tree::to_prompt(&plan, Detail::Compact))
+        // Published whole, so nothing of it is behind.
+        *kept = Kept { plan: draft, is_behind: false };
+        Ok(goal_tree::to_prompt(&kept.plan, Detail::Compact))
     }
 }

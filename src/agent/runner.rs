@@ -437,12 +437,15 @@ impl Drive<'_> {
         let mut frames = tokio::time::interval(FRAME);
         frames.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let watched = recorder.is_watched();
-        let answer = loop {
-            tokio::select! {
-                answer = &mut call => break answer,
-                _ = frames.tick(), if watched => streaming.flush(),
+        let call = async {
+            loop {
+                tokio::select! {
+                    answer = &mut call => break answer,
+                    _ = frames.tick(), if watched => streaming.flush(),
+                }
             }
         };
+        let answer = self.scribe.keep_up(call).await?;
         streaming.flush();
         let broken = broken.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         match broken {

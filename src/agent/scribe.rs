@@ -2,7 +2,11 @@
 //! is sent and the trace's totals.
 
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::plan_keeper::PlanKeeper;
 use super::report::RunItem;
@@ -15,6 +19,13 @@ use crate::stdx::clock::Clock;
 use crate::trace::Trace;
 use crate::trace::message::{Message, Slot};
 use crate::trace::store::{FileSystemTraceStore, TraceStore};
+
+/// How far behind the caches of a trace may be while its run is busy. They are made anew from the
+/// messages and the journal after a crash.
+const CACHE_LAG: Duration = Duration::from_secs(1);
+
+/// A wait of this length is used to write them.
+const CACHE_PAUSE: Duration = Duration::from_millis(50);
 
 /// Takes each item as it is recorded.
 pub type Sink<'a> = &'a (dyn Fn(RunItem) + Send + Sync);
@@ -45,6 +56,10 @@ pub struct Scribe<'a> {
     plan: Arc<PlanKeeper>,
     cycle: u32,
     sink: Sink<'a>,
+    /// Whether `meta.json` is behind.
+    is_behind: bool,
+    /// When the caches were written last.
+    caught_up: Instant,
 }
 
 impl<'a> Scribe<'a> {
@@ -58,10 +73,22 @@ impl<'a> Scribe<'a> {
         cycle: u32,
         sink: Sink<'a>,
     ) -> Self {
-        Self { trace, history, pending_totals: None, store, clock, plan, cycle, sink }
+        Self {
+            trace,
+            history,
+            pending_totals: None,
+            store,
+            clock,
+            plan,
+            cycle,
+            sink,
+            is_behind: false,
+            caught_up: Instant::now(),
+        }
     }
 
-    /// Stores a message after the head and makes it the head.
+    /// Stores a message after the head and makes it the head. Message and journal are written when
+    /// this returns; the caches follow with [`Scribe::catch_up`].
     ///
     /// # Errors
     /// It could not be written; it was not shown then.
@@ -87,11 +114,40 @@ impl<'a> Scribe<'a> {
         self.store.add_message(&message)?;
         let event_id = self.store.append_event(&self.trace.trace_id, Some(self.cycle), added(&message, &chat))?;
         self.count(sequence, event_id, extra);
-        self.charge_goal(goal_id.as_ref(), &chat, extra)?;
-        self.store.update_trace(&self.trace)?;
+        self.charge_goal(goal_id.as_ref(), &chat, extra);
+        self.is_behind = true;
         self.history.push(Arc::new(chat));
         (self.sink)(RunItem::Message(Box::new(message)));
         Ok(sequence)
+    }
+
+    /// Waits for a model or a tool. When that takes longer, or when the caches have been behind for
+    /// long, they are written meanwhile: replacing a file can take as long as a whole turn.
+    ///
+    /// # Errors
+    /// They can't be written.
+    pub async fn keep_up<T>(&mut self, work: impl Future<Output = T>) -> io::Result<T> {
+        let mut work = pin!(work);
+        let due = (self.caught_up + CACHE_LAG).min(Instant::now() + CACHE_PAUSE);
+        tokio::select! {
+            biased;
+            done = &mut work => return Ok(done),
+            () = tokio::time::sleep_until(due) => self.catch_up()?,
+        }
+        Ok(work.await)
+    }
+
+    /// Writes the caches that are behind: the plan and the trace's metadata.
+    ///
+    /// # Errors
+    /// They can't be written.
+    pub fn catch_up(&mut self) -> io::Result<()> {
+        self.caught_up = Instant::now();
+        self.plan.catch_up()?;
+        if std::mem::take(&mut self.is_behind) {
+            self.store.update_trace(&self.trace)?;
+        }
+        Ok(())
     }
 
     /// Writes the trace's metadata and hands it on.
@@ -100,7 +156,8 @@ impl<'a> Scribe<'a> {
     /// It can't be written.
     pub fn save_trace(&mut self) -> io::Result<()> {
         self.trace.current_goal_id = self.plan.focus();
-        self.store.update_trace(&self.trace)?;
+        self.is_behind = true;
+        self.catch_up()?;
         (self.sink)(RunItem::Trace(Box::new(self.trace.clone())));
         Ok(())
     }
@@ -128,7 +185,7 @@ impl<'a> Scribe<'a> {
         trace.current_goal_id = self.plan.focus();
     }
 
-    fn charge_goal(&self, goal: Option<&crate::ids::GoalId>, chat: &ChatMessage, extra: &Extra) -> io::Result<()> {
+    fn charge_goal(&self, goal: Option<&crate::ids::GoalId>, chat: &ChatMessage, extra: &Extra) {
         let calls: Vec<_> = chat.tool_calls.iter().map(|c| c.function.name.as_str()).collect();
         let stats = GoalStats {
             message_count: 1,
@@ -137,7 +194,7 @@ impl<'a> Scribe<'a> {
             duration_ms: extra.duration_ms.unwrap_or(0),
             preview: bounded::first_line(&calls.join(", "), 80),
         };
-        self.plan.charge(goal, &stats)
+        self.plan.charge(goal, &stats);
     }
 }
 

@@ -390,6 +390,9 @@ pub enum Event {
     Unknown,
 }
 
+/// `cycle_end.next` when another cycle follows.
+pub const NEXT_CYCLE: &str = "next_cycle";
+
 impl Event {
     /// Whether it is published only and never written.
     pub fn is_delta(&self) -> bool {
@@ -408,12 +411,13 @@ impl Event {
     }
 
     /// Whether the journal must be on stable storage before anyone builds on it (architecture.md).
+    /// The end of a last cycle is followed at once by the closing event, whose sync takes it along.
     pub fn needs_sync(&self) -> bool {
-        self.closes().is_some()
-            || matches!(
-                self,
-                Self::CycleEnd { .. } | Self::Rewind(_) | Self::Answer { .. } | Self::PermissionAnswer { .. }
-            )
+        match self {
+            Self::CycleEnd { next, .. } => next == NEXT_CYCLE,
+            Self::Rewind(_) | Self::Answer { .. } | Self::PermissionAnswer { .. } => true,
+            _ => self.closes().is_some(),
+        }
     }
 }
 

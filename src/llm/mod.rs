@@ -12,7 +12,7 @@ pub mod prices;
 pub mod registry;
 pub mod retry;
 pub mod scripted;
-mod sse;
+pub mod sse;
 mod tool_ids;
 mod wire;
 

@@ -106,10 +106,14 @@ impl Shell {
     /// same after a restart lets [`end_run`] find what a crashed process left behind.
     pub fn new(snapshot: impl IntoIterator<Item = (String, String)>, run: &str) -> Arc<Self> {
         processes::adopt_orphans();
-        let environment = environment::for_commands(snapshot);
+        let mut environment = environment::for_commands(snapshot);
         let path = environment.iter().find(|(name, _)| name == "PATH").map_or("", |(_, path)| path);
         // POSIX promises `sh`; models write for bash.
         let program = find_program("bash", path).unwrap_or_else(|| PathBuf::from("/bin/sh"));
+        if !environment.iter().any(|(name, _)| name == "SHELL") {
+            // Otherwise bash looks it up in the user database with every command.
+            environment.push(("SHELL".to_owned(), program.to_string_lossy().into_owned()));
+        }
         Arc::new(Self {
             program,
             environment,

@@ -132,13 +132,17 @@ impl Session {
         })
     }
 
-    /// Journals an event and brings `session.json` along.
+    /// Journals an event, and brings `session.json` along where the session comes to a rest: it is
+    /// a cache, whose reader takes what is newer from the journal.
     ///
     /// # Errors
     /// It could not be written.
     pub fn emit(&self, cycle: Option<u32>, trace: Option<&TraceId>, event: Event) -> std::io::Result<u64> {
+        let rests = event.closes().is_some() || matches!(&event, Event::CycleStart { .. } if cycle > Some(1));
         let envelope = self.recorder.record(cycle, trace, event)?;
-        self.home.save(&self.record())?;
+        if rests {
+            self.home.save(&self.record())?;
+        }
         Ok(envelope.event_id.unwrap_or(0))
     }
 

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::models::{CycleRecord, SessionRecord};
 use crate::events::data::{CheckerResult, Contract, Verdict, WorkerResult};
+use crate::events::event::NEXT_CYCLE;
 
 /// A step of a session.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,7 +59,7 @@ impl After {
         match self {
             Self::Complete => "session_complete",
             Self::Fail => "session_failed",
-            Self::NextCycle => "next_cycle",
+            Self::NextCycle => NEXT_CYCLE,
             Self::Unverified => "session_error",
         }
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::archive;
@@ -223,6 +224,8 @@ async fn check_again(
 }
 
 async fn check(session: &Session, case: &Case<'_>, cancel: &CancellationToken) -> Result<Result<Step, End>, StepError> {
+    // Begun now, so that little is left to bring to stable storage at the end of the cycle.
+    let early = sync_files(session);
     let verdict = checker::run(session, case, cancel).await?;
     let cycle = case.cycle;
     let (after, archive, totals, task, max) = {
@@ -236,9 +239,9 @@ async fn check(session: &Session, case: &Case<'_>, cancel: &CancellationToken) -
             record.max_cycles,
         )
     };
-    let store = session.snapshots.clone();
-    let synced = tokio::task::spawn_blocking(move || store.sync()).await;
-    synced.map_err(|e| StepError::Internal(e.to_string()))?.map_err(|e| StepError::Internal(e.to_string()))?;
+    for synced in [early.await, sync_files(session).await] {
+        synced.map_err(|e| StepError::Internal(e.to_string()))?.map_err(|e| StepError::Internal(e.to_string()))?;
+    }
     let event = Event::CycleEnd {
         verdict: verdict.verdict,
         archive,
@@ -259,6 +262,12 @@ async fn check(session: &Session, case: &Case<'_>, cancel: &CancellationToken) -
             Ok(Step::Start { cycle: cycle + 1, input })
         }
     })
+}
+
+/// Brings what was recorded of the files to stable storage, in the background.
+fn sync_files(session: &Session) -> JoinHandle<super::snapshot::Result<()>> {
+    let store = session.snapshots.clone();
+    tokio::task::spawn_blocking(move || store.sync())
 }
 
 /// Writes the closing event.

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
+use super::tree::Messages;
 use crate::events::data::{Goal, GoalStats, GoalStatus, GoalType, Plan};
-use crate::ids::GoalId;
+use crate::ids::{GoalId, Seq};
 
 /// One call of the `goal` tool; fields as in B46.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -299,6 +300,26 @@ pub fn charge(plan: &mut Plan, id: &GoalId, stats: &GoalStats) {
         if steps > 64 {
             break;
         }
+    }
+}
+
+/// Counts anew what the messages of a path cost their goals; previews stay.
+pub fn recount(plan: &mut Plan, messages: &Messages, path: &[Seq]) {
+    for goal in &mut plan.goals {
+        for stats in [&mut goal.self_stats, &mut goal.cumulative_stats] {
+            *stats = GoalStats { preview: std::mem::take(&mut stats.preview), ..GoalStats::default() };
+        }
+    }
+    for message in path.iter().filter_map(|sequence| messages.get(sequence)) {
+        let Some(goal) = &message.goal_id else { continue };
+        let stats = GoalStats {
+            message_count: 1,
+            total_tokens: message.prompt_tokens.unwrap_or(0) + message.completion_tokens.unwrap_or(0),
+            total_cost: message.cost.unwrap_or(0.0),
+            duration_ms: message.duration_ms.unwrap_or(0),
+            preview: String::new(),
+        };
+        charge(plan, goal, &stats);
     }
 }
 

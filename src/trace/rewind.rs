@@ -111,18 +111,7 @@ pub fn record<'a>(
     let path = tree::path_to(messages, cut.at);
     let mut goal_tree = plan_at(events, &trace.trace_id, &plan.mission, &path, unfinished);
     goal_tree.last_goal_id = goal_tree.last_goal_id.max(plan.last_goal_id);
-    for message in path.iter().map(|s| &messages[s]) {
-        if let Some(goal) = &message.goal_id {
-            let stats = GoalStats {
-                message_count: 1,
-                total_tokens: message.prompt_tokens.unwrap_or(0) + message.completion_tokens.unwrap_or(0),
-                total_cost: message.cost.unwrap_or(0.0),
-                duration_ms: message.duration_ms.unwrap_or(0),
-                preview: String::new(),
-            };
-            super::goal_tree::charge(&mut goal_tree, goal, &stats);
-        }
-    }
+    super::goal_tree::recount(&mut goal_tree, messages, &path);
     Ok(RewindRecord {
         after_sequence: after,
         cut: cut.at,

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::goal_tree;
 use super::message::Message;
 use super::tree::{self, Messages};
 use super::{FORMAT, Trace};
@@ -227,7 +228,7 @@ fn named(path: &Path, error: io::Error) -> io::Error {
 }
 
 /// Brings what is derived of a trace in line with the session's journal after a crash: the copy of
-/// its events, the plan, and the numbers in `meta.json` (B42). Only who holds the session's lock may do it.
+/// its events, the numbers in `meta.json` and what its goals cost (B42). Only who holds the session's lock may do it.
 ///
 /// # Errors
 /// A file can't be read or written.
@@ -266,6 +267,19 @@ pub fn mend(store: &FileSystemTraceStore, id: &TraceId, session_journal: &Path) 
             _ => {}
         }
     }
+    recount(&mut trace, &messages);
     store.update_trace(&trace)?;
+    let mut plan = store.get_plan(id)?;
+    goal_tree::recount(&mut plan, &messages, &tree::path_to(&messages, trace.head_sequence));
+    store.update_plan(id, &plan)?;
     Ok(trace)
+}
+
+/// What was spent is spent, on whatever branch.
+fn recount(trace: &mut Trace, messages: &Messages) {
+    trace.total_prompt_tokens = messages.values().filter_map(|m| m.prompt_tokens).sum();
+    trace.total_completion_tokens = messages.values().filter_map(|m| m.completion_tokens).sum();
+    trace.total_tokens = trace.total_prompt_tokens + trace.total_completion_tokens;
+    trace.total_cost = messages.values().filter_map(|m| m.cost).sum();
+    trace.total_duration_ms = messages.values().filter_map(|m| m.duration_ms).sum();
 }

@@ -17,6 +17,7 @@ mod chord;
 #[cfg(test)]
 mod fixture;
 mod keymap;
+mod offscreen;
 mod panes;
 mod screen;
 mod screens;
@@ -33,6 +34,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 pub use self::app::run;
+pub use self::offscreen::Offscreen;
 pub use self::theme::Colors;
 use crate::config::Config;
 use crate::events::port::Port;

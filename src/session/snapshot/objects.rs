@@ -42,6 +42,9 @@ pub(super) struct Put {
     pub(super) stored: bool,
 }
 
+/// Threads that wait for the disk at the same time.
+const SYNC_AT_ONCE: usize = 4;
+
 impl Objects {
     /// Opens the objects in `dir`, holding `total` bytes, up to `cap`.
     pub(super) fn open(dir: &Path, total: Option<u64>, cap: u64) -> Result<Self> {
@@ -213,14 +216,7 @@ impl Objects {
         if paths.len() > SYNC_ONE_BY_ONE {
             return Ok(nix::unistd::syncfs(&File::open(&self.dir)?)?);
         }
-        for path in paths {
-            match File::open(&path).and_then(|file| file.sync_data()) {
-                // Swept in the meantime.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                other => other?,
-            }
-        }
-        Ok(())
+        sync_all(&paths)
     }
 
     /// Removes all objects but these; returns the bytes won.
@@ -260,6 +256,29 @@ impl Objects {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         self.temporary.join(format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)))
     }
+}
+
+/// Brings files to stable storage, several at once: a journalling file system then has one commit
+/// for all of them. Files that were swept in the meantime don't matter.
+pub(super) fn sync_all(paths: &[PathBuf]) -> io::Result<()> {
+    let sync = |path: &PathBuf| match File::open(path).and_then(|file| file.sync_data()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    };
+    let (first, rest) = match paths {
+        [] => return Ok(()),
+        [first, rest @ ..] => (first, rest),
+    };
+    std::thread::scope(|scope| {
+        let per_thread = rest.len().div_ceil(SYNC_AT_ONCE).max(1);
+        let others: Vec<_> =
+            rest.chunks(per_thread).map(|paths| scope.spawn(move || paths.iter().try_for_each(sync))).collect();
+        let own = sync(first);
+        let joined = others
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread that syncs panicked"))));
+        joined.fold(own, |all, one| all.and(one))
+    })
 }
 
 fn hash_of(path: &Path) -> Option<Hash> {

@@ -17,6 +17,9 @@ use super::walk::{Found, Kind, Stat};
 /// Files up to this size are read in one go.
 const IN_MEMORY: u64 = 1 << 20;
 
+/// Files that one thread takes.
+const SMALL: usize = 64;
+
 /// How often a file is read again that changes while it is being read.
 const ATTEMPTS: usize = 3;
 
@@ -59,8 +62,12 @@ impl Reader<'_> {
                 (f, known.get(at).filter(|k| k.entry.path == f.path))
             })
             .collect();
-        let read: Vec<Result<Option<Known>, Missed>> =
-            pairs.par_iter().with_min_len(64).map(|(found, known)| self.read(found, *known)).collect();
+        let one = |(found, known): &(&Found, Option<&Known>)| self.read(found, *known);
+        // Few files are read sooner than threads are woken.
+        let read: Vec<Result<Option<Known>, Missed>> = match pairs.len() {
+            0..SMALL => pairs.iter().map(one).collect(),
+            _ => pairs.par_iter().with_min_len(SMALL).map(one).collect(),
+        };
         let (mut kept, mut missed) = (Vec::with_capacity(read.len()), Vec::new());
         for outcome in read {
             match outcome {

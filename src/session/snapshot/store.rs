@@ -12,7 +12,7 @@ use super::error::{Result, SnapshotError};
 use super::git::{self, Git};
 use super::index::{self, Index};
 use super::manifest::{Entry, Manifest, Node};
-use super::objects::Objects;
+use super::objects::{self, Objects};
 use super::read::{Known, Missed, Reader};
 use super::walk::{self, Rules, Scan, Scope, WalkOptions};
 use super::{MAX_CHANGED, MAX_NOT_CAPTURED};
@@ -36,6 +36,8 @@ pub struct SnapshotStore {
     pub(super) manifests: Manifests,
     // A std mutex: whoever changes the store or the files holds it while it blocks; never in async code.
     state: Mutex<State>,
+    /// The snapshot that was brought to stable storage last. Held for a look.
+    synced: Mutex<Option<SnapshotId>>,
 }
 
 /// What is known of the files from the last time.
@@ -104,6 +106,7 @@ impl SnapshotStore {
             manifests: Manifests::new(dir.join("manifests")),
             tracked: Mutex::new(options.tracked.into()),
             state: Mutex::default(),
+            synced: Mutex::default(),
             config: config.clone(),
             dir,
             root,
@@ -304,15 +307,15 @@ impl SnapshotStore {
     /// Whatever the file system says.
     pub fn sync(&self) -> Result<()> {
         let failed = |e| SnapshotError::io("bring to stable storage", &self.dir, e);
-        self.objects.sync().map_err(failed)?;
         let newest = self.newest();
-        let manifest = newest.map(|id| self.manifests.folder.join(id.as_str()));
-        for path in manifest.into_iter().chain([self.dir.join("newest")]) {
-            match fs::File::open(&path).and_then(|file| file.sync_data()) {
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                other => other.map_err(failed)?,
-            }
+        self.objects.sync().map_err(failed)?;
+        if self.synced.lock().unwrap_or_else(PoisonError::into_inner).as_ref() == newest.as_ref() {
+            return Ok(());
         }
+        let manifest = newest.as_ref().map(|id| self.manifests.folder.join(id.as_str()));
+        let lists: Vec<PathBuf> = manifest.into_iter().chain([self.dir.join("newest")]).collect();
+        objects::sync_all(&lists).map_err(failed)?;
+        *self.synced.lock().unwrap_or_else(PoisonError::into_inner) = newest;
         Ok(())
     }
 

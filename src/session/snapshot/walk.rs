@@ -150,31 +150,16 @@ enum Item {
     Problem(String),
 }
 
+/// Up to this many entries are walked without threads: starting them takes longer.
+const SMALL: usize = 500;
+
 /// Walks `root`. `also` are paths taken up even if a rule ignores them.
 pub(super) fn scan(root: &Root, rules: &Rules, scope: &Scope, also: &[&str]) -> Result<Scan> {
-    let mut scan = Scan::default();
-    let (sender, receiver) = mpsc::channel();
     let base: Arc<Path> = root.path().into();
-    walker(&base, rules, scope).build_parallel().run(|| {
-        let (sender, base) = (sender.clone(), Arc::clone(&base));
-        Box::new(move |entry| {
-            if let Some(item) = look_at(&base, entry)
-                && sender.send(item).is_err()
-            {
-                return WalkState::Quit;
-            }
-            WalkState::Continue
-        })
-    });
-    drop(sender);
-    for item in receiver {
-        match item {
-            Item::Found(found) => scan.found.push(found),
-            Item::Folder(path) => scan.folders.push(path),
-            Item::Leftover(path) => scan.leftovers.push(path),
-            Item::Problem(problem) => scan.problems.push(problem),
-        }
-    }
+    let mut scan = match scan_small(&base, rules, scope) {
+        Some(scan) => scan,
+        None => scan_large(&base, rules, scope),
+    };
     if scan.found.is_empty() && !base.is_dir() {
         let missing = std::io::Error::from(std::io::ErrorKind::NotFound);
         return Err(SnapshotError::io("look into the working directory", &base, missing));
@@ -185,6 +170,49 @@ pub(super) fn scan(root: &Root, rules: &Rules, scope: &Scope, also: &[&str]) -> 
     add_empty_folders(&mut scan, scope);
     scan.problems.sort_unstable();
     Ok(scan)
+}
+
+/// Walks on this thread; none when there is so much that threads pay.
+fn scan_small(base: &Arc<Path>, rules: &Rules, scope: &Scope) -> Option<Scan> {
+    let mut scan = Scan::default();
+    for (count, entry) in walker(base, rules, scope).build().enumerate() {
+        if count > SMALL {
+            return None;
+        }
+        scan.take(look_at(base, entry));
+    }
+    Some(scan)
+}
+
+fn scan_large(base: &Arc<Path>, rules: &Rules, scope: &Scope) -> Scan {
+    let mut scan = Scan::default();
+    let (sender, receiver) = mpsc::channel();
+    walker(base, rules, scope).threads(rayon::current_num_threads()).build_parallel().run(|| {
+        let (sender, base) = (sender.clone(), Arc::clone(base));
+        Box::new(move |entry| {
+            if let Some(item) = look_at(&base, entry)
+                && sender.send(item).is_err()
+            {
+                return WalkState::Quit;
+            }
+            WalkState::Continue
+        })
+    });
+    drop(sender);
+    receiver.into_iter().for_each(|item| scan.take(Some(item)));
+    scan
+}
+
+impl Scan {
+    fn take(&mut self, item: Option<Item>) {
+        match item {
+            Some(Item::Found(found)) => self.found.push(found),
+            Some(Item::Folder(path)) => self.folders.push(path),
+            Some(Item::Leftover(path)) => self.leftovers.push(path),
+            Some(Item::Problem(problem)) => self.problems.push(problem),
+            None => {}
+        }
+    }
 }
 
 fn walker(base: &Arc<Path>, rules: &Rules, scope: &Scope) -> WalkBuilder {
@@ -201,8 +229,7 @@ fn walker(base: &Arc<Path>, rules: &Rules, scope: &Scope) -> WalkBuilder {
         .git_exclude(git)
         .git_global(git && rules.beneath_git)
         .parents(git && rules.beneath_git)
-        .current_dir(base.to_path_buf())
-        .threads(rayon::current_num_threads());
+        .current_dir(base.to_path_buf());
     let (base, exclude, scope) = (Arc::clone(base), Arc::clone(&rules.exclude), scope.clone());
     builder.filter_entry(move |entry| entry.depth() == 0 || is_wanted(&base, &exclude, &scope, entry));
     builder
