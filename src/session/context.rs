@@ -443,7 +443,10 @@ pub fn end_checks(home: &Home, cycle: u32) {
 /// A file can't be read or written; names it.
 pub fn mend_trace(home: &Home, recorder: &Arc<Recorder>, trace: &TraceId) -> Result<(), Problem> {
     let store = crate::trace::store::FileSystemTraceStore::new(home.path(), recorder.clone());
-    crate::trace::store::mend(&store, trace, &home.journal())?;
+    crate::trace::store::mend(&store, trace, &home.journal()).map_err(|e| {
+        Problem::internal(format!("trace `{trace}` can't be continued: {e}"))
+            .hint("put the file back as it was; the rest of the session can still be shown, applied and exported")
+    })?;
     // What a crashed process left running belongs to nobody any more.
     if let Some(id) = home.id() {
         crate::sandbox::exec::end_run(&format!("{id}-{trace}"));

@@ -273,12 +273,25 @@ pub fn mend(store: &FileSystemTraceStore, id: &TraceId, session_journal: &Path) 
             }
         }
     }
+    unbroken(&messages, trace.head_sequence, &store.folder(id))?;
     recount(&mut trace, &messages);
     store.update_trace(&trace)?;
     let mut plan = store.get_plan(id)?;
     goal_tree::recount(&mut plan, &messages, &tree::path_to(&messages, trace.head_sequence));
     store.update_plan(id, &plan)?;
     Ok(trace)
+}
+
+/// A history with a hole must not go on as if it had none: the model would not know its task.
+fn unbroken(messages: &Messages, head: Seq, folder: &Path) -> io::Result<()> {
+    let first = tree::path_to(messages, head).first().and_then(|first| messages.get(first));
+    let missing = match first {
+        Some(first) => first.parent_sequence,
+        None => Some(head).filter(|head| *head > 0),
+    };
+    let Some(missing) = missing else { return Ok(()) };
+    let why = format!("message {missing} is missing in {}", folder.join("messages").display());
+    Err(io::Error::new(io::ErrorKind::InvalidData, why))
 }
 
 /// What was spent is spent, on whatever branch.
