@@ -17,7 +17,7 @@ use crate::agent::runner::Runner;
 use crate::agent::{RunError, Shell};
 use crate::config::Config;
 use crate::config::profiles::Profile;
-use crate::events::data::{Budget, Permission, PlaceKind, Role, Totals};
+use crate::events::data::{Budget, Permission, PlaceKind, Role, SessionStatus, Totals};
 use crate::events::event::{Event, PerRole};
 use crate::events::problem::Problem;
 use crate::events::recorder::Recorder;
@@ -138,10 +138,15 @@ impl Session {
     /// # Errors
     /// It could not be written.
     pub fn emit(&self, cycle: Option<u32>, trace: Option<&TraceId>, event: Event) -> std::io::Result<u64> {
-        let rests = event.closes().is_some() || matches!(&event, Event::CycleStart { .. } if cycle > Some(1));
+        let rests = match &event {
+            Event::CycleStart { .. } => cycle > Some(1),
+            Event::Rewind(_) | Event::RewindApplied { .. } => true,
+            _ => false,
+        };
         let envelope = self.recorder.record(cycle, trace, event)?;
-        if rests {
-            self.home.save(&self.record())?;
+        let record = self.record();
+        if rests || record.status != SessionStatus::Running {
+            self.home.save(&record)?;
         }
         Ok(envelope.event_id.unwrap_or(0))
     }

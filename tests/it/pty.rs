@@ -232,8 +232,9 @@ fn a_session_is_launched_watched_stopped_resumed_rewound_and_browsed() {
     terminal.wait_for("New instruction");
     terminal.keys("Keep it short");
     terminal.wait_for("Then the Worker is told: Keep it short");
+    // One Enter ends the instruction, the next one rewinds.
     terminal.keys(ENTER);
-    terminal.wait_without("New instruction");
+    terminal.wait_for("Enter rewind");
     terminal.keys(ENTER);
     let hanging = home.hanging();
     terminal.wait_for("▶ worker running");

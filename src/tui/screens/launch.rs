@@ -247,7 +247,7 @@ impl View for Launch {
         look::ground(frame, area, cx.theme);
         let inner = look::inset(look::panel(frame, area, "New session", true, cx.theme));
         let width = usize::from(inner.width);
-        let head: Vec<Line<'static>> = self.head(cx).iter().flat_map(|line| wrap_line(line, width, 7)).collect();
+        let head: Vec<Line<'static>> = self.head(cx).iter().flat_map(|line| wrap_line(line, width, 2)).collect();
         // The fields keep at least half of a low screen.
         let height = u16::try_from(head.len()).unwrap_or(u16::MAX).min(inner.height / 2);
         let (top, rest) = look::split_top(inner, height);

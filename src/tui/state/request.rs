@@ -37,6 +37,14 @@ pub struct Pending {
     pub wanted: Wanted,
 }
 
+/// What a call is about, in a line: its command or path; the arguments as they are where neither
+/// is there. The dialog shows all of them.
+pub fn subject(arguments: &str) -> String {
+    let parsed = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(arguments).unwrap_or_default();
+    let main = ["command", "path", "pattern", "url", "query"].iter().find_map(|name| parsed.get(*name)?.as_str());
+    main.map_or_else(|| arguments.to_owned(), |main| crate::stdx::bounded::first_line(main, 200))
+}
+
 /// Everything that waits.
 #[derive(Clone, Debug, Default)]
 pub struct Requests {

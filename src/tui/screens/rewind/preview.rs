@@ -90,6 +90,8 @@ impl Page<'_> {
     }
 
     fn messages(&mut self, title: &str, messages: &[MessageHead]) {
+        // The system prompt is no message that a person would miss; the timeline has none either.
+        let messages: Vec<_> = messages.iter().filter(|message| message.role != "system").collect();
         if messages.is_empty() {
             return;
         }

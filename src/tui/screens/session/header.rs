@@ -10,7 +10,7 @@ use crate::tui::panes::paragraph;
 use crate::tui::screen::Cx;
 use crate::tui::state::SessionState;
 use crate::tui::state::head::{Head, Who};
-use crate::tui::state::request::Wanted;
+use crate::tui::state::request::{Wanted, subject};
 use crate::tui::theme::{Glyph, Slot, Theme};
 use crate::tui::time;
 use crate::tui::widgets::{format, text};
@@ -151,7 +151,7 @@ pub fn banner(state: &SessionState, width: usize, cx: &Cx<'_>) -> Vec<Line<'stat
     if let Some(request) = state.requests.open().first() {
         let words = match &request.wanted {
             Wanted::Permission { role, tool, arguments } => {
-                format!("the {} wants to use {tool}: {arguments}", role.word())
+                format!("the {} wants to use {tool}: {}", role.word(), subject(arguments))
             }
             Wanted::Answer { question, .. } => question.clone(),
         };

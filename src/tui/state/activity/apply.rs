@@ -5,6 +5,7 @@ use super::{Activity, Call, CallEnd, Notice, NoticeKind, Row, RowId, RowKind, Tr
 use crate::events::data::{Permission, Role, Verdict, VerdictBy, WorkerStatus};
 use crate::events::event::{Envelope, Event, MessageAdded, ToolCallEvent, ToolResultEvent};
 use crate::stdx::bounded;
+use crate::tui::state::request;
 use crate::tui::widgets::format;
 
 /// Longest title kept of a call or a result.
@@ -136,7 +137,7 @@ impl Activity {
             Event::Question { question, .. } => (Kind::Waiting, "question for you".to_owned(), question.clone()),
             Event::Answer { answer, .. } => (Kind::Info, "you answered".to_owned(), answer.clone()),
             Event::PermissionRequest { tool, arguments, .. } => {
-                (Kind::Waiting, format!("permission for {tool}"), arguments.clone())
+                (Kind::Waiting, format!("permission for {tool}"), request::subject(arguments))
             }
             Event::PermissionAnswer { answer, .. } => match answer {
                 Permission::AllowOnce => (Kind::Info, "you allowed it once".to_owned(), String::new()),
