@@ -86,6 +86,10 @@ pub fn plan(
     let mut rewind = trace_rewind::record(events.iter(), &meta, &goals, &messages, to).map_err(Problem::usage)?;
     let cut = tree::safe_cut(&messages, head, to).map_err(Problem::usage)?;
     fill_cycles(&mut rewind, record, &belongs, &trace_id, message);
+    if matches!(belongs, Belongs::Aside(..)) && rewind.cut == head {
+        // Nothing was changed here since it was put aside, the plan neither.
+        rewind.goal_tree = goals.clone();
+    }
     rewind.message = message.map(str::to_owned);
     rewind.snapshot_before.clone_from(&record.last_snapshot);
     rewind.snapshot_after = match find_lineage_end(record, &trace_id, rewind.cut).filter(|_| rewind.undo) {
@@ -222,6 +226,14 @@ struct Moved {
     effects: Vec<String>,
 }
 
+/// Where a trace ends that a rewind brings back, if it does.
+fn restored_head(record: &SessionRecord, rewind: &RewindRecord, trace: &TraceId) -> Option<Seq> {
+    let restored = rewind.restored.iter().find(|s| s.worker_trace_id.as_ref() == Some(trace))?;
+    let lineage = record.lineages.iter().find(|l| l.number == restored.number)?;
+    let cycle = lineage.cycles.iter().find(|c| c.detail.worker_trace_id.as_ref() == Some(trace))?;
+    Some(cycle.worker_head)
+}
+
 /// What leaves the main path and what comes back, over all cycles that are put aside or restored.
 fn moved(
     record: &SessionRecord,
@@ -232,25 +244,26 @@ fn moved(
     cut: Seq,
     rewind: &RewindRecord,
 ) -> Result<Moved, Problem> {
-    let before: BTreeSet<Seq> = match belongs {
-        Belongs::Current(_) => tree::path_to(messages, head).into_iter().collect(),
-        Belongs::Aside(..) => BTreeSet::new(),
+    let (Belongs::Current(own) | Belongs::Aside(_, own)) = belongs;
+    let current = |t: &TraceId| record.cycles.iter().any(|c| c.detail.worker_trace_id.as_ref() == Some(t));
+    let path = |m: &Messages, head: Seq| -> BTreeSet<Seq> { tree::path_to(m, head).into_iter().collect() };
+    let (mut leaving, mut returning, mut effects) = (Vec::new(), Vec::new(), Vec::new());
+    let mut compare = |m: &Messages, before: &BTreeSet<Seq>, after: &BTreeSet<Seq>| {
+        leaving.extend(before.difference(after).map(|s| short(&m[s])));
+        returning.extend(after.difference(before).map(|s| short(&m[s])));
+        effects.extend(self::effects(m, before.difference(after)));
     };
-    let after: BTreeSet<Seq> = tree::path_to(messages, cut).into_iter().collect();
-    let heads = |of: Vec<&Seq>| of.into_iter().map(|s| short(&messages[s])).collect::<Vec<_>>();
-    let mut leaving = heads(before.difference(&after).collect());
-    let mut effects = effects(messages, before.difference(&after));
-    let returning = heads(after.difference(&before).collect());
-    let own = match belongs {
-        Belongs::Current(cycle) | Belongs::Aside(_, cycle) => cycle.detail.worker_trace_id.clone(),
-    };
-    for cycle in record.cycles.iter().filter(|c| rewind.superseded.iter().any(|s| s.cycle == c.detail.number)) {
-        let Some(trace) = cycle.detail.worker_trace_id.clone().filter(|t| Some(t) != own.as_ref()) else { continue };
-        let meta = store::read_trace(&home.traces(), &trace)?;
-        let others = store::read_messages(&home.traces(), &trace)?;
-        let path = tree::path_to(&others, meta.head_sequence);
-        leaving.extend(path.iter().map(|s| short(&others[s])));
-        effects.extend(self::effects(&others, path.iter()));
+    let own = own.detail.worker_trace_id.as_ref();
+    let before = if own.is_some_and(current) { path(messages, head) } else { BTreeSet::new() };
+    compare(messages, &before, &path(messages, cut));
+    let others: BTreeSet<&TraceId> =
+        rewind.superseded.iter().chain(&rewind.restored).filter_map(|s| s.worker_trace_id.as_ref()).collect();
+    for trace in others.into_iter().filter(|t| Some(*t) != own) {
+        let stored = store::read_messages(&home.traces(), trace)?;
+        let now = store::read_trace(&home.traces(), trace)?.head_sequence;
+        let before = if current(trace) { path(&stored, now) } else { BTreeSet::new() };
+        let after = restored_head(record, rewind, trace).map(|head| path(&stored, head)).unwrap_or_default();
+        compare(&stored, &before, &after);
     }
     effects.truncate(SHOWN_EFFECTS);
     Ok(Moved { leaving, returning, effects })
@@ -392,6 +405,9 @@ fn apply(session: &Session, event_id: u64, trace: &TraceId, rewind: &RewindRecor
     meta.last_event_id = event_id;
     traces.update_plan(trace, &rewind.goal_tree)?;
     traces.update_trace(&meta)?;
+    for other in rewind.restored.iter().filter_map(|s| s.worker_trace_id.as_ref()).filter(|t| *t != trace) {
+        bring_back(session, &traces, other)?;
+    }
     for s in &rewind.superseded {
         archive::rename(home, &archive::archive_name(s.cycle), &archive::superseded_name(s.cycle, s.number))?;
     }
@@ -406,6 +422,28 @@ fn apply(session: &Session, event_id: u64, trace: &TraceId, rewind: &RewindRecor
     }
     let event = Event::RewindApplied { rewind_event_id: event_id, kept, failed };
     session.emit(Some(rewind.cycle), Some(trace), event)?;
+    Ok(())
+}
+
+/// Brings an earlier cycle's Worker back to where it ended, when its cycle comes back as a whole.
+fn bring_back(session: &Session, traces: &FileSystemTraceStore, trace: &TraceId) -> Result<(), Problem> {
+    let record = session.record();
+    let Some(cycle) = record.cycles.iter().find(|c| c.detail.worker_trace_id.as_ref() == Some(trace)) else {
+        return Ok(());
+    };
+    let mut meta = traces.get_trace(trace)?;
+    if meta.head_sequence == cycle.worker_head {
+        return Ok(());
+    }
+    let messages = traces.get_trace_messages(trace)?;
+    let plan = traces.get_plan(trace)?;
+    let events = log::read_filtered(&session.home.journal(), 0, |e| e.trace_id.as_ref() == Some(trace))?.events;
+    let there = trace_rewind::record(events.iter(), &meta, &plan, &messages, cycle.worker_head);
+    let there = there.map_err(Problem::internal)?;
+    meta.head_sequence = there.cut;
+    meta.current_goal_id.clone_from(&there.goal_tree.current_id);
+    traces.update_plan(trace, &there.goal_tree)?;
+    traces.update_trace(&meta)?;
     Ok(())
 }
 

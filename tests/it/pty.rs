@@ -135,14 +135,21 @@ impl Home {
         found
     }
 
-    /// What the cycles handed in, and the plans of their Workers.
-    fn delivered(&self) -> BTreeMap<PathBuf, Vec<u8>> {
-        let mut files = self.files("");
-        files.retain(|path, _| {
+    /// What the cycles handed in, and the plans of their Workers: each goal and where it stands.
+    fn delivered(&self) -> BTreeMap<PathBuf, String> {
+        let mut found = BTreeMap::new();
+        for (path, content) in self.files("") {
             let name = path.to_string_lossy();
-            (name.starts_with("__output") && !name.contains("superseded")) || name.ends_with("goal.json")
-        });
-        files
+            if name.starts_with("__output") && !name.contains("superseded") {
+                found.insert(path, String::from_utf8(content).expect("JSON is text"));
+            } else if name.ends_with("goal.json") {
+                let plan: serde_json::Value = serde_json::from_slice(&content).expect("a plan");
+                let goals = plan["goals"].as_array().expect("its goals").iter();
+                let goals: Vec<_> = goals.map(|g| format!("{} {}", g["description"], g["status"])).collect();
+                found.insert(path, goals.join("\n"));
+            }
+        }
+        found
     }
 
     /// The processes of the hanging command, once it runs.
@@ -256,7 +263,8 @@ fn a_session_is_launched_watched_stopped_resumed_rewound_and_browsed() {
     terminal.wait_for("put aside by a rewind");
     terminal.keys("G");
     terminal.move_to("\x1b[A", "The page is mended.");
-    terminal.wait_for("an earlier rewind is undone");
+    terminal.wait_for("Cycles brought back: 1, 2");
+    terminal.wait_for("Messages that leave the main path (2)");
     terminal.keys(ENTER);
     terminal.wait_without("Timeline");
     terminal.wait_for("Mended the notes");
