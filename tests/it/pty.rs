@@ -15,6 +15,7 @@ use crate::support::screen::{PATIENCE, Terminal};
 const WIDE: (u16, u16) = (160, 48);
 const ESC: &str = "\x1b";
 const ENTER: &str = "\r";
+const UP: &str = "\x1b[A";
 const DOWN: &str = "\x1b[B";
 const CTRL_S: &str = "\x13";
 
@@ -262,7 +263,7 @@ fn a_session_is_launched_watched_stopped_resumed_rewound_and_browsed() {
     terminal.keys("b");
     terminal.wait_for("put aside by a rewind");
     terminal.keys("G");
-    terminal.move_to("\x1b[A", "The page is mended.");
+    terminal.move_to(UP, "The page is mended.");
     terminal.wait_for("Cycles brought back: 1, 2");
     terminal.wait_for("Messages that leave the main path (2)");
     terminal.keys(ENTER);
@@ -275,8 +276,7 @@ fn a_session_is_launched_watched_stopped_resumed_rewound_and_browsed() {
     terminal.keys("a");
     terminal.wait_for("Cycles ·");
     terminal.wait_for("2  ✓ passed");
-    terminal.keys("g");
-    terminal.move_to(DOWN, "Began the notes");
+    terminal.move_to(UP, "Began the notes");
     terminal.keys(ENTER);
     terminal.wait_for("cycle 1 as it stood then");
     terminal.wait_for("cycle 1 · __output.json");
