@@ -17,9 +17,6 @@ use crate::ids::SessionId;
 /// How often the journal of a session that another process runs is looked at.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How often one that nobody runs is: another process may take it up or rewind it.
-const QUIET_LOOK: Duration = Duration::from_secs(1);
-
 impl Supervisor {
     /// Every event after `after`, and all that follow.
     pub(super) fn follow_session(&self, id: &SessionId, after: u64) -> Result<Subscription, Problem> {
@@ -70,7 +67,6 @@ impl Follower {
             } else {
                 tokio::select! {
                     () = &mut woken => {}
-                    () = tokio::time::sleep(QUIET_LOOK) => {}
                     () = self.tx.closed() => return,
                 }
             }
