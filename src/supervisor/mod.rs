@@ -135,17 +135,8 @@ impl Supervisor {
     }
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        if let Some(socket) = &self.socket {
-            socket.abort();
-        }
-    }
-}
-
-#[async_trait]
-impl Port for Supervisor {
-    async fn command(&self, command: Command) -> Result<Ack, Problem> {
+impl Supervisor {
+    async fn carry_out(&self, command: Command) -> Result<Ack, Problem> {
         match command {
             Command::Launch(spec) => self.launch(*spec).await,
             Command::Resume { session, message, overrides } => self.resume(&session, message, *overrides).await,
@@ -168,6 +159,24 @@ impl Port for Supervisor {
             Command::Remove { session } => self.remove(&session).await,
             Command::Export { session, file } => self.export(&session, file).await,
         }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(socket) = &self.socket {
+            socket.abort();
+        }
+    }
+}
+
+#[async_trait]
+impl Port for Supervisor {
+    async fn command(&self, command: Command) -> Result<Ack, Problem> {
+        let done = self.carry_out(command).await;
+        // Whoever follows a session that nobody runs looks again: its journal may have grown.
+        self.changed.notify_waiters();
+        done
     }
 
     async fn query(&self, query: Query) -> Result<Reply, Problem> {

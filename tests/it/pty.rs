@@ -15,6 +15,7 @@ use crate::support::screen::{PATIENCE, Terminal};
 const WIDE: (u16, u16) = (160, 48);
 const ESC: &str = "\x1b";
 const ENTER: &str = "\r";
+const UP: &str = "\x1b[A";
 const DOWN: &str = "\x1b[B";
 const CTRL_S: &str = "\x13";
 
@@ -135,14 +136,21 @@ impl Home {
         found
     }
 
-    /// What the cycles handed in, and the plans of their Workers.
-    fn delivered(&self) -> BTreeMap<PathBuf, Vec<u8>> {
-        let mut files = self.files("");
-        files.retain(|path, _| {
+    /// What the cycles handed in, and the plans of their Workers: each goal and where it stands.
+    fn delivered(&self) -> BTreeMap<PathBuf, String> {
+        let mut found = BTreeMap::new();
+        for (path, content) in self.files("") {
             let name = path.to_string_lossy();
-            (name.starts_with("__output") && !name.contains("superseded")) || name.ends_with("goal.json")
-        });
-        files
+            if name.starts_with("__output") && !name.contains("superseded") {
+                found.insert(path, String::from_utf8(content).expect("JSON is text"));
+            } else if name.ends_with("goal.json") {
+                let plan: serde_json::Value = serde_json::from_slice(&content).expect("a plan");
+                let goals = plan["goals"].as_array().expect("its goals").iter();
+                let goals: Vec<_> = goals.map(|g| format!("{} {}", g["description"], g["status"])).collect();
+                found.insert(path, goals.join("\n"));
+            }
+        }
+        found
     }
 
     /// The processes of the hanging command, once it runs.
@@ -255,8 +263,9 @@ fn a_session_is_launched_watched_stopped_resumed_rewound_and_browsed() {
     terminal.keys("b");
     terminal.wait_for("put aside by a rewind");
     terminal.keys("G");
-    terminal.move_to("\x1b[A", "The page is mended.");
-    terminal.wait_for("an earlier rewind is undone");
+    terminal.move_to(UP, "The page is mended.");
+    terminal.wait_for("Cycles brought back: 1, 2");
+    terminal.wait_for("Messages that leave the main path (2)");
     terminal.keys(ENTER);
     terminal.wait_without("Timeline");
     terminal.wait_for("Mended the notes");
@@ -267,8 +276,7 @@ fn a_session_is_launched_watched_stopped_resumed_rewound_and_browsed() {
     terminal.keys("a");
     terminal.wait_for("Cycles ·");
     terminal.wait_for("2  ✓ passed");
-    terminal.keys("g");
-    terminal.move_to(DOWN, "Began the notes");
+    terminal.move_to(UP, "Began the notes");
     terminal.keys(ENTER);
     terminal.wait_for("cycle 1 as it stood then");
     terminal.wait_for("cycle 1 · __output.json");

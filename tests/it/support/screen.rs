@@ -143,11 +143,15 @@ impl Terminal {
         }
     }
 
-    /// Makes the terminal larger or smaller.
+    /// Makes the terminal larger or smaller and waits until the program has drawn for it: a key
+    /// pressed in the same moment is taken only together with the next one.
+    #[track_caller]
     pub fn resize(&mut self, columns: u16, rows: u16) {
+        let before = self.sent().bytes.len();
         self.master.resize(PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 }).expect("it resizes");
         let size = |n| NonZeroU16::new(n).expect("a terminal has rows and columns");
         self.sent().screen.screen_mut().set_size(size(rows), size(columns));
+        self.wait_until("a frame of the new size", |_| self.sent().bytes.len() > before);
     }
 
     /// The program's process.
