@@ -329,7 +329,7 @@ fn another_process_stops_a_session_and_can_talk_to_it() {
         let stopped = desk.run(&["stop", "last"]);
         assert_eq!(stopped.code, Some(0), "{}", stopped.stderr);
     };
-    stopped_by(stop, 130);
+    stopped_by(stop, 143);
 }
 
 #[test]

@@ -182,9 +182,9 @@ fn bad_input_is_named_with_the_way_out_and_leaves_nothing() {
         }
     };
     check(&["run", "--jsn", "x"], 2, &["--jsn", "--json"]);
-    check(&["run", "--model", "scripted/nothing", "x"], 3, &["nothing", "rehearsal"]);
+    check(&["run", "--model", "scripted/nothing", "x"], 2, &["nothing", "rehearsal"]);
     check(&["run", "--model", "scripted/broken.yaml", "x"], 2, &["broken.yaml", "line"]);
-    check(&["run", "--model", "nobody/x", "x"], 3, &["nobody"]);
+    check(&["run", "--model", "nobody/x", "x"], 2, &["nobody"]);
     check(&["run", "--model", "anthropic/claude", "x"], 3, &["ANTHROPIC_API_KEY"]);
     check(&["run", "--model", "scripted/rehearsal", ""], 2, &["objective"]);
     check(&["show", "zzzzzzzz"], 2, &["zzzzzzzz", "sessions"]);
