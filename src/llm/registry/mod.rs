@@ -316,7 +316,11 @@ impl Registry {
                 let path = scenario_file(&self.dir, name).ok_or_else(|| no_scenario(name))?;
                 let yaml = std::fs::read_to_string(&path)
                     .map_err(|error| fail(format!("the scenario {} can't be read: {error}", path.display())))?;
-                let scenario = Scenario::parse(&yaml, &path.display().to_string()).map_err(fail)?;
+                let mut scenario = Scenario::parse(&yaml, &path.display().to_string()).map_err(fail)?;
+                if scenario.name.is_empty() {
+                    // Errors name it.
+                    scenario.name = name.to_owned();
+                }
                 (scenario, path.display().to_string())
             }
         };

@@ -295,10 +295,10 @@ impl SessionFolder {
     pub fn messages(&self, trace: &str) -> BTreeMap<u64, Value> {
         let folder = self.file(&format!(".trace/{trace}/messages"));
         let files = fs::read_dir(folder).expect("a folder").flatten().map(|e| e.path());
-        // A kill may leave a temporary file behind, which nobody reads.
-        let whole = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "json");
+        // What a kill left of a write is no message.
+        let name = |path: &PathBuf| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(trace));
         files
-            .filter(whole)
+            .filter(|path| name(path) && path.extension().is_some_and(|e| e == "json"))
             .map(|path| {
                 let message: Value = serde_json::from_slice(&fs::read(&path).expect("a file")).expect("a message");
                 (message["sequence"].as_u64().expect("a number"), message)
