@@ -294,9 +294,12 @@ impl SessionFolder {
     /// All messages of a trace, by number.
     pub fn messages(&self, trace: &str) -> BTreeMap<u64, Value> {
         let folder = self.file(&format!(".trace/{trace}/messages"));
-        let files = fs::read_dir(folder).expect("a folder").flatten().map(|e| e.path());
+        let files = fs::read_dir(folder).expect("a folder").flatten();
         files
-            .map(|path| {
+            // A kill in the middle of a write leaves its temporary file.
+            .filter(|file| !file.file_name().as_encoded_bytes().starts_with(b"."))
+            .map(|file| {
+                let path = file.path();
                 let message: Value = serde_json::from_slice(&fs::read(&path).expect("a file")).expect("a message");
                 (message["sequence"].as_u64().expect("a number"), message)
             })
