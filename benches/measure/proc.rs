@@ -1,5 +1,7 @@
 //! What the system knows of a process, read from `/proc`.
 
+use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fs;
 use std::time::Duration;
 
@@ -53,12 +55,20 @@ fn ticks(count: u64) -> Duration {
     Duration::from_millis(count * 1000 / TICKS)
 }
 
-/// How often the threads of a process have gone to sleep by themselves: each wake-up ends in one.
-pub fn sleeps(pid: u32) -> Option<u64> {
+/// How often each thread of a process has gone to sleep by itself: each wake-up ends in one.
+pub fn sleeps(pid: u32) -> Option<HashMap<OsString, u64>> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
-    let counts = threads.flatten().filter_map(|thread| {
+    let count = |thread: fs::DirEntry| {
         let status = fs::read_to_string(thread.path().join("status")).ok()?;
-        status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")?.trim().parse::<u64>().ok())
-    });
-    Some(counts.sum())
+        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+        Some((thread.file_name(), line.trim().parse().ok()?))
+    };
+    Some(threads.flatten().filter_map(count).collect())
+}
+
+/// The wake-ups between two looks. A thread that ended in between was woken for it.
+pub fn wake_ups(before: &HashMap<OsString, u64>, after: &HashMap<OsString, u64>) -> u64 {
+    let ended = before.keys().filter(|thread| !after.contains_key(*thread)).count() as u64;
+    let woken = after.iter().map(|(thread, count)| count - before.get(thread).unwrap_or(&0));
+    ended + woken.sum::<u64>()
 }

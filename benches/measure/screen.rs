@@ -23,6 +23,9 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// How long a long answer is waited for.
 const LONG_LIMIT: Duration = Duration::from_secs(90);
 
+/// Until then threads that were needed for the start are gone again.
+const SETTLE: Duration = Duration::from_secs(12);
+
 /// How long the program is left alone to see what it does unasked.
 const IDLE: Duration = Duration::from_secs(10);
 
@@ -93,7 +96,7 @@ fn rest(options: &Options) -> Result<(String, String), String> {
     let model = Model::start(Part::Turns(0)).map_err(|error| error.to_string())?;
     let mut terminal = Terminal::start(options, &model)?;
     terminal.wait("the start screen", LIMIT, |text| text.contains(USABLE))?;
-    thread::sleep(Duration::from_secs(2));
+    thread::sleep(SETTLE);
     let look = || Some((proc::sleeps(terminal.pid)?, proc::processor_time(terminal.pid)?));
     let gone = || "the program has gone".to_owned();
     let memory = proc::pss(terminal.pid).ok_or_else(gone)?;
@@ -101,7 +104,7 @@ fn rest(options: &Options) -> Result<(String, String), String> {
     thread::sleep(IDLE);
     let after = look().ok_or_else(gone)?;
     terminal.end();
-    let wakes = after.0 - before.0;
+    let wakes = proc::wake_ups(&before.0, &after.0);
     let processor = after.1 - before.1;
     let idle = format!("{wakes} wake-ups and {} of processor time in {} s", time(processor), IDLE.as_secs());
     Ok((idle, size(memory)))

@@ -224,7 +224,7 @@ pub struct LimitArgs {
     #[arg(long, value_name = "N", value_parser = tokens)]
     pub budget_tokens: Option<u64>,
     /// US dollars allowed
-    #[arg(long, value_name = "X", value_parser = money)]
+    #[arg(long, value_name = "X", value_parser = money, allow_negative_numbers = true)]
     pub budget_usd: Option<f64>,
     /// Time of running allowed, as `90s`, `5m` or `1h30m`
     #[arg(long, value_name = "DURATION", value_parser = time)]

@@ -38,8 +38,6 @@ pub struct World {
     pub paths: Paths,
     /// The configuration.
     pub loaded: Loaded,
-    /// All providers.
-    pub registry: Arc<Registry>,
     /// The owner of all sessions.
     pub supervisor: Arc<Supervisor>,
     /// What a person should know before anything starts.
@@ -107,7 +105,7 @@ pub fn build(arguments: &Arguments) -> Result<World, Problem> {
         user_home: environment.home().map(PathBuf::from),
     };
     let supervisor = Supervisor::new(surroundings, profiles, places);
-    Ok(World { environment, paths, loaded, registry, supervisor, notes, log })
+    Ok(World { environment, paths, loaded, supervisor, notes, log })
 }
 
 /// Settings that this version takes and can't carry out: promises of containment are refused,

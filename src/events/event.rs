@@ -38,6 +38,23 @@ pub struct Envelope {
     pub event: Event,
 }
 
+impl Envelope {
+    /// The head and the plan that a rewind brings `trace` to; none when this is no rewind of it.
+    pub fn rewinds(&self, trace: &TraceId) -> Option<(Seq, &Plan)> {
+        let Event::Rewind(record) = &self.event else { return None };
+        if self.trace_id.as_ref() == Some(trace) {
+            return Some((record.cut, &record.goal_tree));
+        }
+        let other = record.others.iter().find(|other| other.trace_id == *trace)?;
+        Some((other.head, &other.goal_tree))
+    }
+
+    /// Whether it belongs to `trace` or moves it.
+    pub fn concerns(&self, trace: &TraceId) -> bool {
+        self.trace_id.as_ref() == Some(trace) || self.rewinds(trace).is_some()
+    }
+}
+
 /// What happened. Names and order are part of the contract with other programs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -607,6 +624,20 @@ pub struct RewindRecord {
     /// Whether an abandoned end of the session comes back whole, verdicts and status included.
     #[serde(default)]
     pub undo: bool,
+    /// Worker traces of earlier cycles that come back with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<TraceBack>,
+}
+
+/// A trace that a rewind of another one brings back to where it was.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TraceBack {
+    /// The trace.
+    pub trace_id: TraceId,
+    /// Its head from now on.
+    pub head: Seq,
+    /// Its plan from now on.
+    pub goal_tree: Plan,
 }
 
 /// A cycle whose records were put aside by a rewind.

@@ -122,6 +122,11 @@ impl Recorder {
         }
     }
 
+    /// Says that the next event names this file, which must then be on stable storage with it.
+    pub fn will_name(&self, path: PathBuf) {
+        self.syncer.named.lock().unwrap_or_else(PoisonError::into_inner).push(path);
+    }
+
     /// A watcher from now on, and the newest event id it does not get: what is up to there must
     /// be read from the journal.
     pub fn subscribe(&self) -> (u64, tokio::sync::mpsc::UnboundedReceiver<Arc<Envelope>>) {
@@ -196,6 +201,8 @@ impl Inner {
 #[derive(Debug)]
 struct Syncer {
     file: File,
+    /// Files that the journal names and that are not on stable storage yet.
+    named: Mutex<Vec<PathBuf>>,
     dirty: AtomicBool,
     state: Mutex<SyncState>,
     wake: Condvar,
@@ -209,8 +216,13 @@ struct SyncState {
 
 impl Syncer {
     fn start(file: File) -> Arc<Self> {
-        let syncer =
-            Arc::new(Self { file, dirty: AtomicBool::new(false), state: Mutex::default(), wake: Condvar::new() });
+        let syncer = Arc::new(Self {
+            file,
+            named: Mutex::default(),
+            dirty: AtomicBool::new(false),
+            state: Mutex::default(),
+            wake: Condvar::new(),
+        });
         let thread = syncer.clone();
         // A plain thread that sleeps until something is written: no wake-up while idle. Without
         // it the closing events are still synced, so failing to start it is survivable.
@@ -244,7 +256,7 @@ impl Syncer {
     }
 
     fn sync_if_dirty(&self) {
-        if self.dirty.swap(false, Ordering::AcqRel) && self.file.sync_data().is_err() {
+        if self.dirty.swap(false, Ordering::AcqRel) && self.sync_all().is_err() {
             self.dirty.store(true, Ordering::Release);
         }
     }
@@ -258,6 +270,26 @@ impl Syncer {
 
     fn sync_now(&self) -> io::Result<()> {
         self.dirty.store(false, Ordering::Release);
+        self.sync_all()
+    }
+
+    /// The files that the journal names, then the journal: after a power cut it never names one
+    /// that is not there.
+    fn sync_all(&self) -> io::Result<()> {
+        let named = std::mem::take(&mut *self.named.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut folders: Vec<&Path> = Vec::new();
+        for path in &named {
+            match File::open(path) {
+                Ok(file) => file.sync_data()?,
+                // A session that is deleted takes its files along.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(error),
+            }
+            folders.extend(path.parent().filter(|folder| !folders.contains(folder)));
+        }
+        for folder in folders {
+            File::open(folder)?.sync_all()?;
+        }
         self.file.sync_data()
     }
 

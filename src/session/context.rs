@@ -17,7 +17,7 @@ use crate::agent::runner::Runner;
 use crate::agent::{RunError, Shell};
 use crate::config::Config;
 use crate::config::profiles::Profile;
-use crate::events::data::{Budget, Permission, PlaceKind, Role, Totals};
+use crate::events::data::{Budget, Permission, PlaceKind, Role, SessionStatus, Totals};
 use crate::events::event::{Event, PerRole};
 use crate::events::problem::Problem;
 use crate::events::recorder::Recorder;
@@ -138,10 +138,15 @@ impl Session {
     /// # Errors
     /// It could not be written.
     pub fn emit(&self, cycle: Option<u32>, trace: Option<&TraceId>, event: Event) -> std::io::Result<u64> {
-        let rests = event.closes().is_some() || matches!(&event, Event::CycleStart { .. } if cycle > Some(1));
+        let rests = match &event {
+            Event::CycleStart { .. } => cycle > Some(1),
+            Event::Rewind(_) | Event::RewindApplied { .. } => true,
+            _ => false,
+        };
         let envelope = self.recorder.record(cycle, trace, event)?;
-        if rests {
-            self.home.save(&self.record())?;
+        let record = self.record();
+        if rests || record.status != SessionStatus::Running {
+            self.home.save(&record)?;
         }
         Ok(envelope.event_id.unwrap_or(0))
     }
@@ -438,7 +443,10 @@ pub fn end_checks(home: &Home, cycle: u32) {
 /// A file can't be read or written; names it.
 pub fn mend_trace(home: &Home, recorder: &Arc<Recorder>, trace: &TraceId) -> Result<(), Problem> {
     let store = crate::trace::store::FileSystemTraceStore::new(home.path(), recorder.clone());
-    crate::trace::store::mend(&store, trace, &home.journal())?;
+    crate::trace::store::mend(&store, trace, &home.journal()).map_err(|e| {
+        Problem::internal(format!("trace `{trace}` can't be continued: {e}"))
+            .hint("put the file back as it was; the rest of the session can still be shown, applied and exported")
+    })?;
     // What a crashed process left running belongs to nobody any more.
     if let Some(id) = home.id() {
         crate::sandbox::exec::end_run(&format!("{id}-{trace}"));

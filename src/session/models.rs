@@ -344,7 +344,12 @@ impl SessionRecord {
         if record.undo {
             let from = record.restored.first().and_then(|r| self.lineages.iter().find(|l| l.number == r.number));
             (self.status, self.outcome) = from.map_or((self.status, self.outcome), |l| (l.status, l.outcome));
-        } else if let Some(cycle) = self.cycles.iter_mut().find(|c| c.detail.number == record.cycle) {
+        } else {
+            // What it had ended as is undone with its cycles.
+            (self.status, self.outcome) = (SessionStatus::Stopped, Some(Outcome::Stopped));
+        }
+        let again = self.cycles.iter_mut().find(|c| c.detail.number == record.cycle && !record.undo);
+        if let Some(cycle) = again {
             let detail = &mut cycle.detail;
             (detail.worker, detail.checker, detail.checker_trace_id) = (None, None, None);
             (detail.archive, detail.snapshot, detail.ended) = (None, None, false);

@@ -178,10 +178,14 @@ async fn worktree(git: &Git, repository: &Repository, home: &Home, name: &str) -
         return Err(Problem::usage(format!("{} has no commit to start a worktree from", repository.root.display()))
             .hint("commit first, or use --scratch or --in-place"));
     };
-    let branch = free_branch(git, &repository.root, name).await?;
+    let branch = new_branch(git, &repository.root, name, &head).await?;
     let dir = home.path().join("worktree");
     let path = dir.to_string_lossy().into_owned();
-    git.text(&repository.root, &["worktree", "add", "-q", "-b", &branch, &path, &head]).await?;
+    if let Err(problem) = git.text(&repository.root, &["worktree", "add", "-q", &path, &branch]).await {
+        // It was made a moment ago and has nothing of its own.
+        let _ = git.run(&repository.root, &["branch", "-D", &branch]).await;
+        return Err(problem);
+    }
     let place = Place {
         kind: PlaceKind::Worktree,
         dir: dir.canonicalize()?,
@@ -197,16 +201,27 @@ async fn worktree(git: &Git, repository: &Repository, home: &Home, name: &str) -
     Ok(Prepared { place, note })
 }
 
-async fn free_branch(git: &Git, root: &Path, name: &str) -> Result<String, Problem> {
+/// Makes a branch of this name, or of the next that is free.
+async fn new_branch(git: &Git, root: &Path, name: &str, head: &str) -> Result<String, Problem> {
     let slug = slug(name);
     for n in 1..1000 {
         let branch = if n == 1 { format!("super-agent/{slug}") } else { format!("super-agent/{slug}-{n}") };
-        let reference = format!("refs/heads/{branch}");
-        if !git.run(root, &["rev-parse", "--verify", "-q", &reference]).await?.ok() {
-            return Ok(branch);
+        if is_branch(git, root, &branch).await? {
+            continue;
+        }
+        match git.text(root, &["branch", "-q", &branch, head]).await {
+            Ok(_) => return Ok(branch),
+            // Another launch took it in between.
+            Err(_) if is_branch(git, root, &branch).await? => {}
+            Err(problem) => return Err(problem),
         }
     }
     Err(Problem::usage(format!("all branches super-agent/{slug}-… are taken")).hint("choose another --name"))
+}
+
+async fn is_branch(git: &Git, root: &Path, branch: &str) -> Result<bool, Problem> {
+    let reference = format!("refs/heads/{branch}");
+    Ok(git.run(root, &["rev-parse", "--verify", "-q", &reference]).await?.ok())
 }
 
 /// A name as a branch may be called: letters, digits and dashes.
@@ -237,8 +252,7 @@ pub async fn remove_worktree(git: &Git, place: &Place) -> Result<Option<String>,
     git.run(repository, &["worktree", "remove", "--force", &dir]).await?;
     // `-d` refuses a branch with commits that are nowhere else; it is left then.
     git.run(repository, &["branch", "-d", branch]).await?;
-    let reference = format!("refs/heads/{branch}");
-    let stays = git.run(repository, &["rev-parse", "--verify", "-q", &reference]).await?.ok();
+    let stays = is_branch(git, repository, branch).await?;
     Ok(stays.then(|| branch.clone()))
 }
 

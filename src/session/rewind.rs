@@ -11,7 +11,7 @@ use super::home::Home;
 use super::models::{CycleRecord, Lineage, SessionRecord};
 use super::snapshot::SnapshotStore;
 use crate::events::data::{MessageHead, Plan};
-use crate::events::event::{Envelope, Event, RewindRecord, Superseded};
+use crate::events::event::{Envelope, Event, RewindRecord, Superseded, TraceBack};
 use crate::events::log;
 use crate::events::problem::Problem;
 use crate::events::query::{FileDiff, RewindPreview, Timeline, TimelineMessage, TimelineTrace};
@@ -81,21 +81,22 @@ pub fn plan(
     let meta = store::read_trace(&home.traces(), &trace_id)?;
     let messages = store::read_messages(&home.traces(), &trace_id)?;
     let goals: Plan = read_plan(home, &trace_id)?;
-    let events = log::read_filtered(&home.journal(), 0, |e| e.trace_id.as_ref() == Some(&trace_id))?.events;
+    let events = log::read_filtered(&home.journal(), 0, |e| e.concerns(&trace_id))?.events;
     let head = meta.head_sequence;
     let mut rewind = trace_rewind::record(events.iter(), &meta, &goals, &messages, to).map_err(Problem::usage)?;
     let cut = tree::safe_cut(&messages, head, to).map_err(Problem::usage)?;
     fill_cycles(&mut rewind, record, &belongs, &trace_id, message);
-    if matches!(belongs, Belongs::Aside(..)) && rewind.cut == head {
-        // Nothing was changed here since it was put aside, the plan neither.
-        rewind.goal_tree = goals.clone();
+    if rewind.undo {
+        // The end comes back as it was, also when its trace was only put aside and never cut.
+        rewind.goal_tree = trace_rewind::back_to(events.iter(), &meta, &goals, &messages, rewind.cut).goal_tree;
     }
     rewind.message = message.map(str::to_owned);
     rewind.snapshot_before.clone_from(&record.last_snapshot);
     rewind.snapshot_after = match find_lineage_end(record, &trace_id, rewind.cut).filter(|_| rewind.undo) {
         Some((_, cycle)) if cycle.detail.snapshot.is_some() => cycle.detail.snapshot.clone(),
-        _ => snapshot_at(&events, &messages, rewind.cut).or_else(|| start_of(&belongs, record)),
+        _ => snapshot_at(&events, &trace_id, &messages, rewind.cut).or_else(|| start_of(&belongs, record)),
     };
+    rewind.others = others(home, record, &trace_id, &rewind)?;
     let Moved { leaving, returning, effects } = moved(record, home, &belongs, &messages, head, rewind.cut, &rewind)?;
     Ok(Planned {
         to_other_branch: !cut.on_main_path || matches!(belongs, Belongs::Aside(..)),
@@ -188,20 +189,23 @@ fn superseded(cycle: &CycleRecord, number: u32) -> Superseded {
 }
 
 /// The newest snapshot on the path to `cut`.
-fn snapshot_at(events: &[Envelope], messages: &Messages, cut: Seq) -> Option<SnapshotId> {
+fn snapshot_at(events: &[Envelope], trace: &TraceId, messages: &Messages, cut: Seq) -> Option<SnapshotId> {
     let mut taken: BTreeMap<Seq, SnapshotId> = BTreeMap::new();
     let mut last: Seq = 0;
     for envelope in events {
         match &envelope.event {
             Event::MessageAdded(added) => last = added.sequence,
-            Event::Rewind(record) => last = record.cut,
             Event::Snapshot { snapshot, sequence: Some(sequence), .. } => {
                 taken.insert(*sequence, snapshot.clone());
             }
             Event::Snapshot { snapshot, sequence: None, .. } => {
                 taken.entry(last).or_insert_with(|| snapshot.clone());
             }
-            _ => {}
+            _ => {
+                if let Some((head, _)) = envelope.rewinds(trace) {
+                    last = head;
+                }
+            }
         }
     }
     let path = tree::path_to(messages, cut);
@@ -226,12 +230,32 @@ struct Moved {
     effects: Vec<String>,
 }
 
-/// Where a trace ends that a rewind brings back, if it does.
-fn restored_head(record: &SessionRecord, rewind: &RewindRecord, trace: &TraceId) -> Option<Seq> {
-    let restored = rewind.restored.iter().find(|s| s.worker_trace_id.as_ref() == Some(trace))?;
+/// The cycle that a rewind brings back from what was put aside.
+fn restored<'a>(record: &'a SessionRecord, restored: &Superseded) -> Option<&'a CycleRecord> {
     let lineage = record.lineages.iter().find(|l| l.number == restored.number)?;
-    let cycle = lineage.cycles.iter().find(|c| c.detail.worker_trace_id.as_ref() == Some(trace))?;
-    Some(cycle.worker_head)
+    lineage.cycles.iter().find(|c| c.detail.number == restored.cycle)
+}
+
+/// Worker traces of other cycles that come back and whose head is elsewhere now.
+fn others(
+    home: &Home,
+    record: &SessionRecord,
+    own: &TraceId,
+    rewind: &RewindRecord,
+) -> Result<Vec<TraceBack>, Problem> {
+    let mut others = Vec::new();
+    for cycle in rewind.restored.iter().filter_map(|r| restored(record, r)) {
+        let Some(trace) = cycle.detail.worker_trace_id.as_ref().filter(|t| *t != own) else { continue };
+        let meta = store::read_trace(&home.traces(), trace)?;
+        if meta.head_sequence == cycle.worker_head {
+            continue;
+        }
+        let messages = store::read_messages(&home.traces(), trace)?;
+        let events = log::read_filtered(&home.journal(), 0, |e| e.concerns(trace))?.events;
+        let plan = read_plan(home, trace)?;
+        others.push(trace_rewind::back_to(events.iter(), &meta, &plan, &messages, cycle.worker_head));
+    }
+    Ok(others)
 }
 
 /// What leaves the main path and what comes back, over all cycles that are put aside or restored.
@@ -244,29 +268,45 @@ fn moved(
     cut: Seq,
     rewind: &RewindRecord,
 ) -> Result<Moved, Problem> {
-    let (Belongs::Current(own) | Belongs::Aside(_, own)) = belongs;
-    let current = |t: &TraceId| record.cycles.iter().any(|c| c.detail.worker_trace_id.as_ref() == Some(t));
-    let path = |m: &Messages, head: Seq| -> BTreeSet<Seq> { tree::path_to(m, head).into_iter().collect() };
-    let (mut leaving, mut returning, mut effects) = (Vec::new(), Vec::new(), Vec::new());
-    let mut compare = |m: &Messages, before: &BTreeSet<Seq>, after: &BTreeSet<Seq>| {
-        leaving.extend(before.difference(after).map(|s| short(&m[s])));
-        returning.extend(after.difference(before).map(|s| short(&m[s])));
-        effects.extend(self::effects(m, before.difference(after)));
+    let mut moved = Moved { leaving: Vec::new(), returning: Vec::new(), effects: Vec::new() };
+    let before = match belongs {
+        Belongs::Current(_) => tree::path_to(messages, head),
+        Belongs::Aside(..) => Vec::new(),
     };
-    let own = own.detail.worker_trace_id.as_ref();
-    let before = if own.is_some_and(current) { path(messages, head) } else { BTreeSet::new() };
-    compare(messages, &before, &path(messages, cut));
-    let others: BTreeSet<&TraceId> =
-        rewind.superseded.iter().chain(&rewind.restored).filter_map(|s| s.worker_trace_id.as_ref()).collect();
-    for trace in others.into_iter().filter(|t| Some(*t) != own) {
-        let stored = store::read_messages(&home.traces(), trace)?;
-        let now = store::read_trace(&home.traces(), trace)?.head_sequence;
-        let before = if current(trace) { path(&stored, now) } else { BTreeSet::new() };
-        let after = restored_head(record, rewind, trace).map(|head| path(&stored, head)).unwrap_or_default();
-        compare(&stored, &before, &after);
+    moved.add(messages, before, tree::path_to(messages, cut));
+    let (Belongs::Current(cycle) | Belongs::Aside(_, cycle)) = belongs;
+    let worker = |c: &CycleRecord| c.detail.worker_trace_id.clone();
+    let own = worker(cycle);
+    let superseded = |c: &&CycleRecord| rewind.superseded.iter().any(|s| s.cycle == c.detail.number);
+    let mut traces: Vec<TraceId> = record.cycles.iter().filter(superseded).filter_map(worker).collect();
+    let back: BTreeMap<TraceId, Seq> = rewind
+        .restored
+        .iter()
+        .filter_map(|r| restored(record, r))
+        .filter_map(|c| Some((worker(c)?, c.worker_head)))
+        .collect();
+    traces.extend(back.keys().filter(|t| !record.cycles.iter().any(|c| worker(c).as_ref() == Some(t))).cloned());
+    for trace in traces.iter().filter(|t| Some(*t) != own.as_ref()) {
+        let others = store::read_messages(&home.traces(), trace)?;
+        let now = record.cycles.iter().any(|c| worker(c).as_ref() == Some(trace));
+        let now = if now { Some(store::read_trace(&home.traces(), trace)?.head_sequence) } else { None };
+        let path = |head: Option<Seq>| head.map(|head| tree::path_to(&others, head)).unwrap_or_default();
+        moved.add(&others, path(now), path(back.get(trace).copied()));
     }
-    effects.truncate(SHOWN_EFFECTS);
-    Ok(Moved { leaving, returning, effects })
+    moved.effects.truncate(SHOWN_EFFECTS);
+    Ok(moved)
+}
+
+impl Moved {
+    /// One trace whose path was `before` and will be `after`.
+    fn add(&mut self, messages: &Messages, before: Vec<Seq>, after: Vec<Seq>) {
+        let (was, will_be): (BTreeSet<Seq>, BTreeSet<Seq>) =
+            (before.into_iter().collect(), after.into_iter().collect());
+        let heads = |of: BTreeSet<&Seq>| of.into_iter().filter_map(|s| messages.get(s)).map(short).collect::<Vec<_>>();
+        self.leaving.extend(heads(was.difference(&will_be).collect()));
+        self.returning.extend(heads(will_be.difference(&was).collect()));
+        self.effects.extend(effects(messages, was.difference(&will_be)));
+    }
 }
 
 /// What commands did outside the folder stays done.
@@ -405,8 +445,12 @@ fn apply(session: &Session, event_id: u64, trace: &TraceId, rewind: &RewindRecor
     meta.last_event_id = event_id;
     traces.update_plan(trace, &rewind.goal_tree)?;
     traces.update_trace(&meta)?;
-    for other in rewind.restored.iter().filter_map(|s| s.worker_trace_id.as_ref()).filter(|t| *t != trace) {
-        bring_back(session, &traces, other)?;
+    for other in &rewind.others {
+        let mut meta = traces.get_trace(&other.trace_id)?;
+        meta.head_sequence = other.head;
+        meta.current_goal_id.clone_from(&other.goal_tree.current_id);
+        traces.update_plan(&other.trace_id, &other.goal_tree)?;
+        traces.update_trace(&meta)?;
     }
     for s in &rewind.superseded {
         archive::rename(home, &archive::archive_name(s.cycle), &archive::superseded_name(s.cycle, s.number))?;
@@ -422,28 +466,6 @@ fn apply(session: &Session, event_id: u64, trace: &TraceId, rewind: &RewindRecor
     }
     let event = Event::RewindApplied { rewind_event_id: event_id, kept, failed };
     session.emit(Some(rewind.cycle), Some(trace), event)?;
-    Ok(())
-}
-
-/// Brings an earlier cycle's Worker back to where it ended, when its cycle comes back as a whole.
-fn bring_back(session: &Session, traces: &FileSystemTraceStore, trace: &TraceId) -> Result<(), Problem> {
-    let record = session.record();
-    let Some(cycle) = record.cycles.iter().find(|c| c.detail.worker_trace_id.as_ref() == Some(trace)) else {
-        return Ok(());
-    };
-    let mut meta = traces.get_trace(trace)?;
-    if meta.head_sequence == cycle.worker_head {
-        return Ok(());
-    }
-    let messages = traces.get_trace_messages(trace)?;
-    let plan = traces.get_plan(trace)?;
-    let events = log::read_filtered(&session.home.journal(), 0, |e| e.trace_id.as_ref() == Some(trace))?.events;
-    let there = trace_rewind::record(events.iter(), &meta, &plan, &messages, cycle.worker_head);
-    let there = there.map_err(Problem::internal)?;
-    meta.head_sequence = there.cut;
-    meta.current_goal_id.clone_from(&there.goal_tree.current_id);
-    traces.update_plan(trace, &there.goal_tree)?;
-    traces.update_trace(&meta)?;
     Ok(())
 }
 

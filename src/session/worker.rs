@@ -173,6 +173,7 @@ async fn finish(
 ) -> Result<WorkerEnd, StepError> {
     let taken = archive::take(cwd, &session.home, cycle)?;
     if let Some(archive) = &taken.archive {
+        session.recorder.will_name(session.home.path().join(archive));
         let event = Event::OutputTaken { archive: archive.clone(), valid: taken.deliverable.is_ok() };
         session.emit(Some(cycle), Some(trace), event)?;
     }

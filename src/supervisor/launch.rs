@@ -22,6 +22,7 @@ use crate::stdx::{bounded, random};
 
 /// The Checker's profile when none is named.
 const CHECKER: &str = "checker";
+
 /// Who works on a new session.
 struct Chosen {
     profiles: PerRole<Profile>,
@@ -175,12 +176,8 @@ impl Supervisor {
         let endpoint = |role, model: &str| endpoint(&profiles, role, model);
         let first = models.resolve(&worker, endpoint(Role::Worker, &worker).as_deref()).await?;
         // The Checker's is the Worker's unless somebody says otherwise (A20).
-        let checker = spec
-            .models
-            .checker
-            .clone()
-            .or_else(|| profiles.checker.model_reference())
-            .or_else(|| config.checker_model.clone());
+        let of_profile = || profiles.checker.model_reference();
+        let checker = spec.models.checker.clone().or_else(of_profile).or_else(|| config.checker_model.clone());
         let checker = checker.unwrap_or(worker);
         let second = models.resolve(&checker, endpoint(Role::Checker, &checker).as_deref()).await?;
         let scripted = first.provider.is_scripted() || second.provider.is_scripted();

@@ -1,6 +1,6 @@
 //! Listing and finding sessions over all roots.
 
-use std::path::Path;
+use std::collections::HashSet;
 
 use super::Supervisor;
 use crate::events::data::{Outcome, SessionStatus, Totals};
@@ -13,12 +13,12 @@ use crate::session::models::SessionRecord;
 impl Supervisor {
     /// All sessions, running first, then newest. One that can't be read is listed as broken.
     pub(super) fn sessions(&self) -> Vec<SessionSummary> {
-        let mut roots: Vec<&Path> = self.places.roots.iter().map(AsRef::as_ref).collect();
-        roots.dedup();
+        let homes = self.places.roots.iter().flat_map(|root| homes(root));
+        // Of a session that lies in two roots, the one counts that commands would find.
+        let mut seen = HashSet::new();
         let mut all: Vec<SessionSummary> =
-            roots.iter().flat_map(|root| homes(root)).filter_map(|h| self.summary(&h)).collect();
+            homes.filter(|home| seen.insert(home.id())).filter_map(|home| self.summary(&home)).collect();
         all.sort_by_key(|s| (s.status != SessionStatus::Running, std::cmp::Reverse(s.active_at)));
-        all.dedup_by(|a, b| a.id == b.id);
         all
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Trace;
 use super::tree::{self, Messages};
 use crate::events::data::{GoalStats, GoalStatus, Plan};
-use crate::events::event::{Envelope, Event, RewindRecord};
+use crate::events::event::{Envelope, Event, RewindRecord, TraceBack};
 use crate::ids::{Seq, TraceId};
 
 /// What happened to the plan, in the order of the journal, tied to the message before it.
@@ -14,7 +14,7 @@ struct History<'a> {
     /// Event id of each message.
     stored: BTreeMap<Seq, u64>,
     /// Goal events and rewinds after each message.
-    changes: BTreeMap<Seq, Vec<(u64, &'a Event)>>,
+    changes: BTreeMap<Seq, Vec<(u64, &'a Envelope)>>,
     /// Highest goal id ever handed out.
     last_goal_id: u64,
 }
@@ -23,7 +23,7 @@ impl<'a> History<'a> {
     fn read(events: impl Iterator<Item = &'a Envelope>, trace: &TraceId) -> Self {
         let mut history = Self::default();
         let mut last: Seq = 0;
-        for envelope in events.filter(|e| e.trace_id.as_ref() == Some(trace)) {
+        for envelope in events.filter(|e| e.concerns(trace)) {
             let id = envelope.event_id.unwrap_or(0);
             match &envelope.event {
                 Event::MessageAdded(message) => {
@@ -33,13 +33,14 @@ impl<'a> History<'a> {
                 Event::GoalAdded { goal, .. } | Event::GoalUpdated { goal, .. } => {
                     let n = goal.id.as_str().parse().unwrap_or(0);
                     history.last_goal_id = history.last_goal_id.max(n);
-                    history.changes.entry(last).or_default().push((id, &envelope.event));
+                    history.changes.entry(last).or_default().push((id, envelope));
                 }
-                Event::Rewind(record) => {
-                    last = record.cut;
-                    history.changes.entry(last).or_default().push((id, &envelope.event));
+                _ => {
+                    if let Some((head, _)) = envelope.rewinds(trace) {
+                        last = head;
+                        history.changes.entry(last).or_default().push((id, envelope));
+                    }
                 }
-                _ => {}
             }
         }
         history
@@ -74,8 +75,8 @@ pub fn plan_at<'a>(
             Some(next) => history.stored.get(next).copied().unwrap_or(u64::MAX),
             None => end_of_own_changes(&history, *sequence),
         };
-        for (_, event) in changes.iter().filter(|(id, _)| *id < until) {
-            apply(&mut plan, event);
+        for (_, envelope) in changes.iter().filter(|(id, _)| *id < until) {
+            apply(&mut plan, envelope, trace);
         }
     }
     plan.last_goal_id = history.last_goal_id;
@@ -126,19 +127,20 @@ pub fn record<'a>(
         keep: Vec::new(),
         message: None,
         undo: false,
+        others: Vec::new(),
     })
 }
 
 /// The plan as a trace's events tell it, when `stored` is behind them after a crash. Statistics
 /// are those that were stored.
-pub fn mended_plan<'a>(events: impl Iterator<Item = &'a Envelope>, stored: &Plan) -> Option<Plan> {
+pub fn mended_plan<'a>(events: impl Iterator<Item = &'a Envelope>, trace: &TraceId, stored: &Plan) -> Option<Plan> {
     let mut plan = Plan { mission: stored.mission.clone(), ..Plan::default() };
     for envelope in events {
         if let Event::GoalAdded { goal, .. } = &envelope.event {
             plan.last_goal_id = plan.last_goal_id.max(goal.id.as_str().parse().unwrap_or(0));
         }
         let last_goal_id = plan.last_goal_id;
-        apply(&mut plan, &envelope.event);
+        apply(&mut plan, envelope, trace);
         plan.last_goal_id = plan.last_goal_id.max(last_goal_id);
     }
     plan.last_goal_id = plan.last_goal_id.max(stored.last_goal_id);
@@ -151,13 +153,28 @@ pub fn mended_plan<'a>(events: impl Iterator<Item = &'a Envelope>, stored: &Plan
     (plan != *stored).then_some(plan)
 }
 
+/// A trace brought back to the end of a branch that a rewind left, its plan as it was there.
+pub fn back_to<'a>(
+    events: impl Iterator<Item = &'a Envelope>,
+    trace: &Trace,
+    plan: &Plan,
+    messages: &Messages,
+    head: Seq,
+) -> TraceBack {
+    let path = tree::path_to(messages, head);
+    let mut goal_tree = plan_at(events, &trace.trace_id, &plan.mission, &path, Unfinished::Keep);
+    goal_tree.last_goal_id = goal_tree.last_goal_id.max(plan.last_goal_id);
+    super::goal_tree::recount(&mut goal_tree, messages, &path);
+    TraceBack { trace_id: trace.trace_id.clone(), head, goal_tree }
+}
+
 fn end_of_own_changes(history: &History<'_>, sequence: Seq) -> u64 {
     let own = history.stored.get(&sequence).copied().unwrap_or(0);
     history.stored.values().copied().filter(|id| *id > own).min().unwrap_or(u64::MAX)
 }
 
-fn apply(plan: &mut Plan, event: &Event) {
-    match event {
+fn apply(plan: &mut Plan, envelope: &Envelope, trace: &TraceId) {
+    match &envelope.event {
         Event::GoalAdded { goal, position, current_id } => {
             let at = (*position).min(plan.goals.len());
             plan.goals.retain(|g| g.id != goal.id);
@@ -170,11 +187,12 @@ fn apply(plan: &mut Plan, event: &Event) {
             }
             plan.current_id.clone_from(current_id);
         }
-        Event::Rewind(record) => {
-            let mission = std::mem::take(&mut plan.mission);
-            *plan = Plan { mission, ..record.goal_tree.clone() };
+        _ => {
+            if let Some((_, goal_tree)) = envelope.rewinds(trace) {
+                let mission = std::mem::take(&mut plan.mission);
+                *plan = Plan { mission, ..goal_tree.clone() };
+            }
         }
-        _ => {}
     }
 }
 
@@ -261,6 +279,7 @@ mod tests {
                 keep: Vec::new(),
                 message: None,
                 undo: false,
+                others: Vec::new(),
             })));
             self.plan = after;
         }

@@ -158,7 +158,9 @@ impl TraceStore for FileSystemTraceStore {
         if path.exists() {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{} exists", path.display())));
         }
-        atomic_file::write(&path, &serde_json::to_vec(message)?).map_err(|e| named(&path, e))
+        atomic_file::write(&path, &serde_json::to_vec(message)?).map_err(|e| named(&path, e))?;
+        self.recorder.will_name(path);
+        Ok(())
     }
 
     fn get_trace_messages(&self, id: &TraceId) -> io::Result<Messages> {
@@ -235,7 +237,8 @@ fn named(path: &Path, error: io::Error) -> io::Error {
 pub fn mend(store: &FileSystemTraceStore, id: &TraceId, session_journal: &Path) -> io::Result<Trace> {
     let mut trace = store.get_trace(id)?;
     let messages = store.get_trace_messages(id)?;
-    let events = log::read_filtered(session_journal, 0, |e| e.trace_id.as_ref() == Some(id))?.events;
+    let concerning = log::read_filtered(session_journal, 0, |e| e.concerns(id))?.events;
+    let events: Vec<_> = concerning.iter().filter(|e| e.trace_id.as_ref() == Some(id)).collect();
 
     let copy = store.folder(id).join("events.jsonl");
     let known = log::Journal::open(&copy)?.last_event_id();
@@ -250,7 +253,7 @@ pub fn mend(store: &FileSystemTraceStore, id: &TraceId, session_journal: &Path) 
     }
 
     let plan = store.get_plan(id)?;
-    if let Some(plan) = super::rewind::mended_plan(events.iter(), &plan) {
+    if let Some(plan) = super::rewind::mended_plan(concerning.iter(), id, &plan) {
         store.update_plan(id, &plan)?;
     }
 
@@ -258,21 +261,37 @@ pub fn mend(store: &FileSystemTraceStore, id: &TraceId, session_journal: &Path) 
     trace.last_sequence = messages.keys().next_back().copied().unwrap_or(0).max(trace.last_sequence);
     trace.total_messages = messages.len() as u64;
     trace.last_event_id = events.iter().filter_map(|e| e.event_id).max().unwrap_or(trace.last_event_id);
-    for envelope in &events {
+    for envelope in &concerning {
         match &envelope.event {
             Event::MessageAdded(added) if added.branch_type.is_none() && messages.contains_key(&added.sequence) => {
                 trace.head_sequence = added.sequence;
             }
-            Event::Rewind(record) => trace.head_sequence = record.cut,
-            _ => {}
+            _ => {
+                if let Some((head, _)) = envelope.rewinds(id) {
+                    trace.head_sequence = head;
+                }
+            }
         }
     }
+    unbroken(&messages, trace.head_sequence, &store.folder(id))?;
     recount(&mut trace, &messages);
     store.update_trace(&trace)?;
     let mut plan = store.get_plan(id)?;
     goal_tree::recount(&mut plan, &messages, &tree::path_to(&messages, trace.head_sequence));
     store.update_plan(id, &plan)?;
     Ok(trace)
+}
+
+/// A history with a hole must not go on as if it had none: the model would not know its task.
+fn unbroken(messages: &Messages, head: Seq, folder: &Path) -> io::Result<()> {
+    let first = tree::path_to(messages, head).first().and_then(|first| messages.get(first));
+    let missing = match first {
+        Some(first) => first.parent_sequence,
+        None => Some(head).filter(|head| *head > 0),
+    };
+    let Some(missing) = missing else { return Ok(()) };
+    let why = format!("message {missing} is missing in {}", folder.join("messages").display());
+    Err(io::Error::new(io::ErrorKind::InvalidData, why))
 }
 
 /// What was spent is spent, on whatever branch.

@@ -246,7 +246,7 @@ checker:
 
 #[test]
 fn what_a_checker_changes_is_neither_delivered_nor_seen_by_the_next() {
-    let scenario = worker(&[&format!("{WRITE}, {HAND_IN}")]).replace("worker:\n", "worker:\n")
+    let scenario = worker(&[&format!("{WRITE}, {HAND_IN}")])
         + r#"  - turns:
       - tool_calls:
           - {tool: bash_command, arguments: {command: "test ! -e planted.txt && echo two >> a.txt; ls"}}

@@ -5,6 +5,7 @@
 
 mod agent_cases;
 mod architecture;
+mod cli;
 mod crash;
 mod docs;
 mod licences;

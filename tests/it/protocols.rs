@@ -17,11 +17,7 @@ fn caller(request: &ReceivedRequest) -> Caller {
     let is_checker = request.system_text().contains("independent quality auditor");
     // In cycle 2 the Worker hears of the verdict, and the Checker of the mended page.
     let second = if is_checker { texts.contains("its missing title") } else { texts.contains("review_verdict") };
-    Caller {
-        role: if is_checker { "checker" } else { "worker" }.to_owned(),
-        cycle: if second { 2 } else { 1 },
-        ..Caller::default()
-    }
+    Caller { role: if is_checker { "checker" } else { "worker" }.to_owned(), cycle: if second { 2 } else { 1 } }
 }
 
 fn rehearsal() -> Scenario {

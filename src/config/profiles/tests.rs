@@ -70,7 +70,7 @@ fn a_model_reference_is_made_of_provider_and_model() {
         assert_eq!(profile.model_reference().as_deref(), expected);
     };
     check(None, None, None);
-    check(Some("ollama"), None, None);
+    check(Some("ollama"), None, Some("ollama"));
     check(None, Some("ollama/x"), Some("ollama/x"));
     check(Some("ollama"), Some("ollama/x"), Some("ollama/x"));
     check(Some("openrouter"), Some("a/x"), Some("openrouter/a/x"));

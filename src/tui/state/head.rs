@@ -257,8 +257,12 @@ impl Head {
         let ends = (self.status, self.outcome, self.trouble.clone());
         let undone = record.restored.first().filter(|_| record.undo);
         let before = undone.and_then(|s| self.ends_before.get(usize::try_from(s.number).ok()?.checked_sub(1)?));
-        if let Some((status, outcome, trouble)) = before.cloned() {
-            (self.status, self.outcome, self.trouble) = (status, outcome, trouble);
+        let stopped = (Some(SessionStatus::Stopped), Some(Outcome::Stopped), None);
+        match before.cloned() {
+            Some(end) => (self.status, self.outcome, self.trouble) = end,
+            // What it had ended as is undone with its cycles.
+            None if !record.undo => (self.status, self.outcome, self.trouble) = stopped,
+            None => {}
         }
         self.ends_before.push(ends);
         self.cycle = record.restored.iter().map(|s| s.cycle).max().unwrap_or(0).max(record.cycle);

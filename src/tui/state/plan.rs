@@ -38,6 +38,9 @@ impl Plans {
             (Event::GoalUpdated { goal, current_id }, Some(trace)) => self.put(trace, goal, None, current_id.clone()),
             (Event::Rewind(record), Some(trace)) => {
                 *self.plan_mut(trace) = record.goal_tree.clone();
+                for other in &record.others {
+                    *self.plan_mut(&other.trace_id) = other.goal_tree.clone();
+                }
                 self.worker = Some(trace.clone());
             }
             _ => {}

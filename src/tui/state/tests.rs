@@ -46,6 +46,7 @@ fn rewind(cut: Seq, cycle: u32, superseded: &[u32], restored: &[u32]) -> Event {
         keep: Vec::new(),
         message: None,
         undo: !restored.is_empty(),
+        others: Vec::new(),
     }))
 }
 

@@ -3,3 +3,4 @@
 pub mod desk;
 pub mod provider_server;
 pub mod screen;
+pub mod shell;

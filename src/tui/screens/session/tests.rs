@@ -305,6 +305,7 @@ fn any_event() -> impl Strategy<Value = Event> {
             keep: Vec::new(),
             message: None,
             undo: false,
+            others: Vec::new(),
         }))),
         Just(Event::CycleStart { input_payload: json!({}) }),
         Just(Event::WorkerStart { model: "m".into() }),

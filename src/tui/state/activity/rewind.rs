@@ -1,6 +1,6 @@
 //! What a rewind takes off the main path, and what it brings back.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::{Activity, NoticeKind, Row, RowKind, TraceInfo, TraceRef};
 use crate::events::event::RewindRecord;
@@ -11,7 +11,11 @@ impl Activity {
     /// way to the cut, everything else by the message it followed.
     pub(super) fn rewind(&mut self, trace: Option<TraceRef>, record: &RewindRecord) {
         let Some(trace) = trace else { return };
-        let path = path_to(&self.traces[usize::from(trace.0)], record.cut);
+        let others = record.others.iter().filter_map(|o| Some((*self.by_trace.get(&o.trace_id)?, o.head)));
+        let paths: HashMap<TraceRef, HashSet<Seq>> = std::iter::once((trace, record.cut))
+            .chain(others)
+            .map(|(trace, head)| (trace, path_to(&self.traces[usize::from(trace.0)], head)))
+            .collect();
         let undone: HashSet<u32> = record.superseded.iter().map(|s| s.cycle).filter(|c| *c > record.cycle).collect();
         let restored: HashSet<TraceRef> = record
             .restored
@@ -19,13 +23,14 @@ impl Activity {
             .flat_map(|s| s.worker_trace_id.iter().chain(&s.checker_trace_id))
             .filter_map(|id| self.by_trace.get(id).copied())
             .collect();
-        let Some(first) = self.rows.iter().position(|row| row.trace == Some(trace)) else { return };
+        let path_of = |row: &Row| row.trace.and_then(|trace| paths.get(&trace));
+        let Some(first) = self.rows.iter().position(|row| path_of(row).is_some()) else { return };
         let mut off = false;
         for row in &mut self.rows[first..] {
             if matches!(&row.kind, RowKind::Notice(notice) if notice.kind == NoticeKind::Rewind) {
                 continue;
             }
-            if row.trace == Some(trace) {
+            if let Some(path) = path_of(row) {
                 if let Some(sequence) = row.sequence {
                     off = !path.contains(&sequence);
                 }
