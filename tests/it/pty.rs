@@ -263,7 +263,9 @@ fn a_session_is_launched_watched_stopped_resumed_rewound_and_browsed() {
     terminal.keys("b");
     terminal.wait_for("put aside by a rewind");
     terminal.keys("G");
-    terminal.move_to(UP, "The page is mended.");
+    terminal.wait_until("the end of what was put aside under the cursor", |screen| {
+        screen.lines().any(|row| row.contains('▌') && row.contains("The page is mended."))
+    });
     terminal.wait_for("Cycles brought back: 1, 2");
     terminal.wait_for("Messages that leave the main path (2)");
     terminal.keys(ENTER);
