@@ -21,7 +21,7 @@ use super::ports::Ports;
 use super::preset::DEFAULT_TURNS;
 use super::report::{Finish, RunError, RunItem, RunReport};
 use super::scribe::{Extra, Scribe, Sink, answer_message};
-use super::streaming::{FRAME, Streaming};
+use super::streaming::Streaming;
 use crate::events::data::{Plan, Totals, UserMessageState};
 use crate::events::event::Event;
 use crate::ids::Seq;
@@ -434,18 +434,16 @@ impl Drive<'_> {
         let provider = config.model.provider.as_ref();
         let call = call_with_retry(provider, &request, policy, self.cancel, &on_delta, &on_retry);
         tokio::pin!(call);
-        let mut frames = tokio::time::interval(FRAME);
-        frames.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let watched = recorder.is_watched();
-        let call = async {
-            loop {
-                tokio::select! {
-                    answer = &mut call => break answer,
-                    _ = frames.tick(), if watched => streaming.flush(),
+        let mut last_frame = tokio::time::Instant::now();
+        let answer = loop {
+            tokio::select! {
+                answer = &mut call => break answer,
+                () = streaming.due(last_frame) => {
+                    streaming.flush();
+                    last_frame = tokio::time::Instant::now();
                 }
             }
         };
-        let answer = self.scribe.keep_up(call).await?;
         streaming.flush();
         let broken = broken.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         match broken {

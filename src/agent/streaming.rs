@@ -4,13 +4,16 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
 use crate::events::event::Event;
 use crate::events::recorder::Recorder;
 use crate::ids::TraceId;
 use crate::llm::chat::Delta;
 
 /// One frame of a screen that draws 60 times a second.
-pub const FRAME: Duration = Duration::from_millis(16);
+const FRAME: Duration = Duration::from_millis(16);
 
 /// What streamed since the last frame.
 pub struct Streaming<'a> {
@@ -18,6 +21,8 @@ pub struct Streaming<'a> {
     trace: TraceId,
     cycle: u32,
     pending: Mutex<Vec<Piece>>,
+    /// Fires when the first piece of a frame arrives.
+    arrived: Notify,
 }
 
 #[derive(Debug, PartialEq)]
@@ -30,7 +35,7 @@ enum Piece {
 impl<'a> Streaming<'a> {
     /// Publishes for one trace.
     pub fn new(recorder: &'a Recorder, trace: TraceId, cycle: u32) -> Self {
-        Self { recorder, trace, cycle, pending: Mutex::default() }
+        Self { recorder, trace, cycle, pending: Mutex::default(), arrived: Notify::new() }
     }
 
     /// Takes a piece. Without anyone watching it is dropped at once.
@@ -39,6 +44,9 @@ impl<'a> Streaming<'a> {
             return;
         }
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        if pending.is_empty() {
+            self.arrived.notify_one();
+        }
         match (pending.last_mut(), delta) {
             (Some(Piece::Text(text)), Delta::Text(more)) | (Some(Piece::Thinking(text)), Delta::Thinking(more)) => {
                 text.push_str(more);
@@ -58,6 +66,13 @@ impl<'a> Streaming<'a> {
         }
     }
 
+    /// Waits until something gathered and the last frame, which was at `last`, is over. Sleeps while
+    /// nothing streams.
+    pub async fn due(&self, last: Instant) {
+        self.arrived.notified().await;
+        tokio::time::sleep_until(last + FRAME).await;
+    }
+
     /// Publishes what gathered.
     pub fn flush(&self) {
         let pieces = std::mem::take(&mut *self.pending.lock().unwrap_or_else(PoisonError::into_inner));
@@ -74,5 +89,27 @@ impl<'a> Streaming<'a> {
     /// Forgets what gathered, when the call that said it failed.
     pub fn discard(&self) {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stdx::clock::SystemClock;
+
+    #[tokio::test]
+    async fn a_piece_that_arrives_before_anyone_watches_keeps_no_later_one_back() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::create_dir(home.path().join("state")).unwrap();
+        let recorder = Recorder::open("s".into(), home.path(), std::sync::Arc::new(SystemClock)).unwrap();
+        let streaming = Streaming::new(&recorder, "w1".into(), 1);
+        streaming.take(Delta::Text("unseen "));
+        let (_, mut watcher) = recorder.subscribe();
+        streaming.take(Delta::Text("seen "));
+        streaming.take(Delta::Text("at once"));
+        streaming.due(Instant::now()).await;
+        streaming.flush();
+        let event = watcher.recv().await.unwrap();
+        assert_eq!(event.event, Event::TextDelta { text: "seen at once".to_owned() });
     }
 }
